@@ -1,0 +1,59 @@
+"""Join the ports to what this machine has: the only place that knows both."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+import trio
+
+from coffer.domain.ports import Ports
+from coffer.domain.secrets import find_secrets
+from coffer.infrastructure import failpoints
+from coffer.infrastructure.clock import SystemClock
+from coffer.infrastructure.identity import GitIdentity
+from coffer.infrastructure.index.threaded import ThreadedIndex
+from coffer.infrastructure.state import SqliteState
+from coffer.infrastructure.tree_git import GitTree
+from coffer.infrastructure.tree_history import TreeHistory
+
+
+@asynccontextmanager
+async def open_ports(home: str, environ: Mapping[str, str]) -> AsyncIterator[Ports]:
+    """Open a Coffer home for use; on leaving, finish every write, then close.
+
+    The caller holds the home's daemon lock. What a crash left behind is mended before the first answer.
+    """
+    reached = failpoints.from_setting(environ.get("COFFER_FAILPOINT"))
+    clock = SystemClock()
+    root = os.path.join(home, "memory")
+    tree = GitTree(root, clock, reached)
+    state = SqliteState(os.path.join(home, "state.sqlite"), clock.now)
+    index = ThreadedIndex(os.path.join(home, "index.sqlite"), root, _secret_in, reached)
+    await state.open()
+    await tree.open()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(tree.run)
+        nursery.start_soon(state.run)
+        try:
+            yield Ports(
+                tree=tree,
+                history=TreeHistory(root),
+                index=index,
+                state=state,
+                identity=GitIdentity(environ.get("HOME")),
+                clock=clock,
+            )
+        finally:
+            with trio.CancelScope(shield=True):
+                await tree.settle()
+                await index.close()
+                await state.close()
+            nursery.cancel_scope.cancel()
+
+
+def _secret_in(text: str) -> str | None:
+    """Name the kind of secret in a hand-edited text, for doctor."""
+    found = find_secrets(text)
+    return f"seems to hold a secret ({found[0].kind})" if found else None

@@ -1,0 +1,179 @@
+"""Every refusal and failure a client can meet, each with a stable code and one sentence.
+
+    CofferError
+    ├── Refused                     the request can be mended by whoever sent it
+    │   ├── ConfigInvalid           a field or parameter has the wrong shape
+    │   ├── StoreNotFound           not a legal store name, or a store that must exist and doesn't
+    │   ├── MemoryNotFound          no such fact or version
+    │   ├── MemoryRejected          the text itself: empty, too long, or holding a secret
+    │   ├── StaleWrite              the fact changed since it was read
+    │   ├── ScopeUnresolved         the caller's folder isn't inside a git project
+    │   ├── Unauthorized            no token, or a wrong one
+    │   ├── ForbiddenOrigin         a host, origin or content type that no client of ours sends
+    │   └── PayloadTooLarge
+    └── Unable                      the machine can't do it now
+        ├── FileUnreadable          rewriting the file would lose something in it
+        ├── StoreReadOnly           the memory tree can't be written
+        ├── DiskFull
+        ├── StateTooNew             state.sqlite was written by a newer Coffer
+        └── Internal                a fault of ours; the log has its id
+
+Surfaces translate these once, by `code`; nothing below a surface knows of HTTP or JSON-RPC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class CofferError(Exception):
+    """A refusal or failure with a stable `code`, a sentence for a person, and data for a program."""
+
+    code = "INTERNAL"
+
+    def __init__(self, message: str, **details: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details: Mapping[str, object] = details
+
+
+class Refused(CofferError):
+    """The request can be mended by whoever sent it; nothing was written."""
+
+
+class ConfigInvalid(Refused):
+    code = "CONFIG_INVALID"
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}", field=field)
+
+
+class StoreNotFound(Refused):
+    code = "MEMORY_STORE_NOT_FOUND"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"There is no memory store {name!r}. `coffer memory list` shows the stores; "
+            "names are `global` or `project-` and 26 characters.",
+            store=name,
+        )
+
+
+class MemoryNotFound(Refused):
+    code = "MEMORY_NOT_FOUND"
+
+    def __init__(self, what: str, store: str) -> None:
+        super().__init__(f"{what} isn't in store {store}.", store=store)
+
+
+class MemoryRejected(Refused):
+    """The text can't be kept. `details.reason` is `empty`, `too_long` or `secret`; never the text."""
+
+    code = "MEMORY_REJECTED"
+
+    @classmethod
+    def empty(cls) -> MemoryRejected:
+        return cls("The text is empty; say what to remember.", reason="empty")
+
+    @classmethod
+    def too_long(cls, length: int, limit: int) -> MemoryRejected:
+        return cls(
+            f"The text has {length} characters, {limit} are allowed; keep the essence or split it.",
+            reason="too_long",
+            length=length,
+            limit=limit,
+        )
+
+    @classmethod
+    def secret(cls, kind: str) -> MemoryRejected:
+        return cls(
+            f"The text seems to hold a secret ({kind}). Remember where it is kept instead; "
+            "a person may insist with allow_secret.",
+            reason="secret",
+            kind=kind,
+        )
+
+
+class StaleWrite(Refused):
+    code = "STALE_WRITE"
+
+    def __init__(self, fact_id: str) -> None:
+        super().__init__(f"Fact {fact_id} changed since it was read; read it again and repeat the edit.")
+
+
+class ScopeUnresolved(Refused):
+    code = "SCOPE_UNRESOLVED"
+
+    def __init__(self, folder: str | None) -> None:
+        where = f"{folder} isn't inside a git project" if folder else "the caller's folder is unknown"
+        super().__init__(f"No project: {where}. Use scope=global, or work inside a git repository.")
+
+
+class Unauthorized(Refused):
+    code = "UNAUTHORIZED"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This needs the token from the file `token` in Coffer's home, sent as "
+            "`Authorization: Bearer …` or `X-Coffer-Token`."
+        )
+
+
+class ForbiddenOrigin(Refused):
+    code = "FORBIDDEN_ORIGIN"
+
+
+class PayloadTooLarge(Refused):
+    code = "PAYLOAD_TOO_LARGE"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"The request is larger than {limit} bytes.", limit=limit)
+
+
+class Unable(CofferError):
+    """The machine can't do it now; what was stored before is unharmed."""
+
+
+class FileUnreadable(Unable):
+    code = "FILE_UNREADABLE"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(
+            f"{path} can't be rewritten without losing something in it ({reason}); mend it in an editor first.",
+            path=path,
+            reason=reason,
+        )
+
+
+class StoreReadOnly(Unable):
+    code = "STORE_READ_ONLY"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(
+            f"The memory tree can't be written ({path}: {reason}); give its owner write access.", path=path
+        )
+
+
+class DiskFull(Unable):
+    code = "DISK_FULL"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"The disk that holds {path} is full; nothing was written. Free some space.", path=path
+        )
+
+
+class StateTooNew(Unable):
+    code = "STATE_TOO_NEW"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} was written by a newer Coffer; update this one.", path=path)
+
+
+class Internal(Unable):
+    code = "INTERNAL"
+
+    def __init__(self, incident: str) -> None:
+        super().__init__(
+            f"Something went wrong in Coffer; the log has it under {incident}.", incident=incident
+        )

@@ -1,0 +1,143 @@
+"""An index file that can't be trusted is noticed before it is used, and put aside whole.
+
+Nothing in it is lost by that: all of it is read again from the lane files. What must not happen is that a
+log of the old file is replayed over a new one (SQLite does so without complaint, and its own check calls the
+result sound), that a file is thrown away because the disk is full or a permission is missing, or that damage
+in the middle of the file goes on answering.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from contextlib import suppress
+
+from coffer.infrastructure.index import schema
+from coffer.infrastructure.index.connections import Connections, DatabaseError, of_environment
+
+Identity = tuple[tuple[int, int] | None, ...]
+
+_MAGIC = b"SQLite format 3\0"
+_PARTS = ("", "-wal", "-shm")
+
+
+class TooNew(Exception):
+    """The index was made by a newer Coffer, whose work this one leaves alone."""
+
+
+def open_index(path: str) -> Connections:
+    """Open the index at `path`, or an empty one where there is none or the old one is of no use.
+
+    Raises TooNew, and OSError or an error of the environment when the file can't be used now; then
+    nothing was removed.
+    """
+    header = _header(path)
+    if int.from_bytes(header[60:64]) > schema.VERSION and header.startswith(_MAGIC):
+        raise TooNew(f"{path} was made by a newer Coffer")
+    if not header:
+        remove(path)  # an empty file, or the log of one that is gone
+        return _create(path)
+    untouched = _closed_at(path)
+    try:
+        connections = Connections(path)
+        fault = _fault(connections, untouched)
+    except DatabaseError as error:
+        if of_environment(error):
+            raise
+        fault = str(error)
+    if fault is None:
+        return connections
+    set_aside(path)
+    return _create(path)
+
+
+def _header(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(100)
+    except FileNotFoundError:
+        return b""
+
+
+def _create(path: str) -> Connections:
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    connections = Connections(path)
+    try:
+        schema.create(connections.writer)
+    except DatabaseError:
+        connections.close()
+        remove(path)
+        raise
+    return connections
+
+
+def _fault(connections: Connections, untouched: int | None) -> str | None:
+    """Say what is wrong; the whole file is read only when it isn't as it was when it was closed last."""
+    try:
+        writer = connections.writer
+        (version,) = writer.execute("PRAGMA user_version").fetchone()
+        if version > schema.VERSION:
+            raise TooNew("the index was made by a newer Coffer")
+        fault = schema.unfit(writer)
+        if fault is None and untouched != schema.closed_at(writer):
+            fault = schema.corruption(writer)
+    except (DatabaseError, TooNew):
+        connections.close()
+        raise
+    if fault is not None:
+        connections.close()
+    return fault
+
+
+def _closed_at(path: str) -> int | None:
+    """Return the file's modification time, None when a log beside it shows that it wasn't closed."""
+    try:
+        if os.stat(path + "-wal").st_size:
+            return None
+    except FileNotFoundError:
+        pass
+    return os.stat(path).st_mtime_ns
+
+
+def identity(path: str) -> Identity:
+    """Return which files are at `path` now; another answer later means somebody took them away."""
+    found: list[tuple[int, int] | None] = []
+    for part in _PARTS:
+        try:
+            stat = os.stat(path + part)
+            found.append((stat.st_dev, stat.st_ino))
+        except OSError:
+            found.append(None)
+    return tuple(found)
+
+
+def remove(path: str) -> None:
+    """Remove the database and what belongs to it."""
+    for part in _PARTS:
+        with suppress(FileNotFoundError):
+            os.unlink(path + part)
+
+
+def set_aside(path: str) -> str:
+    """Move the database with its log into a folder beside it, the only one that is kept; return the folder."""
+    earlier = damaged_folders(path)
+    number = 1 + max((int(name.rpartition("-")[2]) for name in earlier), default=0)
+    folder = f"{os.path.splitext(path)[0]}.damaged-{number}"
+    os.mkdir(folder, 0o700)
+    for part in _PARTS:
+        with suppress(FileNotFoundError):
+            os.rename(path + part, os.path.join(folder, os.path.basename(path) + part))
+    for name in earlier:
+        shutil.rmtree(name, ignore_errors=True)
+    return folder
+
+
+def damaged_folders(path: str) -> list[str]:
+    """Return the folders beside `path` that hold a damaged index."""
+    home, name = os.path.split(os.path.abspath(path))
+    pattern = re.compile(re.escape(os.path.splitext(name)[0]) + r"\.damaged-[0-9]+")
+    try:
+        return [os.path.join(home, found) for found in os.listdir(home) if pattern.fullmatch(found)]
+    except OSError:
+        return []

@@ -1,0 +1,191 @@
+"""The index brought in line with the files, in one transaction that is begun only when something changed."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from coffer.domain.changes import etag_of
+from coffer.infrastructure.failpoints import Reached
+from coffer.infrastructure.index import rows, vocabulary
+from coffer.infrastructure.index.connections import Connection, DatabaseError
+from coffer.infrastructure.index.readers import READERS
+from coffer.infrastructure.index.reading import Gone, folder_inside, read_whole
+from coffer.infrastructure.index.records import StoreFiles
+from coffer.infrastructure.index.scan import Seen, Stamp, is_racy, scan
+from lanes import lane_of
+from lanes.errors import Unreadable
+from lanes.names import is_portable
+
+Inspect = Callable[[str], str | None]
+
+
+class Reconciliation:
+    """One pass over some stores.
+
+    Readers see all of it or nothing. What was seen of the files is noted only after the commit, so after
+    a failure the next pass finds the same differences again.
+    """
+
+    def __init__(self, db: Connection, inspect: Inspect, reached: Reached, now: Callable[[], int]) -> None:
+        self._db = db
+        self._inspect = inspect
+        self._reached = reached
+        self._now = now
+        self._numbers: dict[str, int] = {}
+        self._counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        self._claims: set[tuple[int, str]] = set()
+        self._noted: list[tuple[Seen, str, Stamp | None, bool]] = []
+
+    def run(self, stores: Sequence[tuple[StoreFiles, Seen]]) -> None:
+        """Look at every store, write what changed, commit."""
+        problems: list[tuple[Seen, list[tuple[str, str]]]] = []
+        try:
+            for files, seen in stores:
+                now = self._now()
+                changes = scan(files.folder, seen)
+                for folder, names in changes.suspects:
+                    changes.problems += self._folder(files, seen, folder, names, now)
+                problems.append((seen, changes.problems))
+            if self._db.in_transaction:
+                self._commit(stores)
+        except BaseException:
+            if self._db.in_transaction:
+                with suppress(DatabaseError):
+                    self._db.execute("ROLLBACK")
+            raise
+        for seen, found in problems:
+            seen.problems = found
+        for seen, path, stamp, racy in self._noted:
+            if stamp is None:
+                seen.drop(path)
+            else:
+                seen.keep(path, stamp, racy)
+
+    def _folder(
+        self, files: StoreFiles, seen: Seen, folder: str, names: Sequence[str], now: int
+    ) -> list[tuple[str, str]]:
+        """Read what looks changed in one folder; return what stands in the way."""
+        problems: list[tuple[str, str]] = []
+        left = list(reversed(names))
+        try:
+            with folder_inside(files.folder, folder) as handle:
+                while left:
+                    path = f"{folder}/{left[-1]}"
+                    try:
+                        data, stamp = read_whole(handle, left[-1])
+                        self._file(files.name, seen, path, data, stamp, now)
+                    except Gone as gone:
+                        self._gone(files.name, seen, path)
+                        if gone.problem:
+                            problems.append((path, gone.problem))
+                    except OSError as error:
+                        problems.append((path, f"can't be read: {error.strerror}"))
+                    left.pop()
+        except Gone:
+            for name in left:
+                self._gone(files.name, seen, f"{folder}/{name}")
+        except OSError as error:
+            problems.append((folder, f"can't be read: {error.strerror}"))
+        return problems
+
+    def _file(self, store: str, seen: Seen, path: str, data: bytes, stamp: Stamp, now: int) -> None:
+        racy = is_racy(stamp, now)
+        etag = etag_of(data)
+        signature = " ".join(map(str, stamp))
+        last = self._db.execute(
+            "SELECT stamp, etag FROM files WHERE path = ? AND store = (SELECT number FROM stores WHERE name = ?)",
+            (path, store),
+        ).fetchone()
+        self._noted.append((seen, path, stamp, racy))
+        if last == (signature, etag):
+            if not racy:
+                seen.calm.add(path)
+            return
+        number = self._begin(store)
+        problems = [] if all(map(is_portable, path.split("/"))) else ["not a portable name"]
+        try:
+            self._replace(number, path, etag, data, stamp, new=last is None)
+        except Unreadable as unreadable:
+            problems.append(unreadable.reason)
+        if found := self._inspect(data.decode(errors="replace")):
+            problems.append(found)
+        self._db.execute(
+            "INSERT OR REPLACE INTO files(store, path, stamp, racy, etag, problem) VALUES(?, ?, ?, ?, ?, ?)",
+            (number, path, signature, racy, etag, "\n".join(problems)),
+        )
+
+    def _replace(self, store: int, path: str, etag: str, data: bytes, stamp: Stamp, new: bool) -> None:
+        lane = lane_of(path)
+        assert lane is not None
+        entries = [rows.entry(note, ctx, stamp[0]) for note, ctx in READERS[lane.name](path, data)]
+        if not new:
+            held = self._db.execute(
+                "SELECT etag, created_at, updated_at FROM documents WHERE store = ? AND path = ? ORDER BY number",
+                (store, path),
+            ).fetchall()
+            if held == [(etag, entry.created_at, entry.updated_at) for entry in entries]:
+                return  # only touched
+            self._remove(store, path)
+        for entry in entries:
+            rows.insert(self._db, store, path, etag, entry, self._counts[store])
+            if entry.note.minted:
+                self._claims.add((store, entry.note.id))
+
+    def _gone(self, store: str, seen: Seen, path: str) -> None:
+        self._noted.append((seen, path, None, False))
+        if self._db.execute(
+            "SELECT 1 FROM files WHERE path = ? AND store = (SELECT number FROM stores WHERE name = ?)",
+            (path, store),
+        ).fetchone():
+            number = self._begin(store)
+            self._remove(number, path)
+            self._db.execute("DELETE FROM files WHERE store = ? AND path = ?", (number, path))
+
+    def _remove(self, store: int, path: str) -> None:
+        self._claims |= {
+            (store, own_id) for own_id in rows.remove(self._db, store, path, self._counts[store])
+        }
+
+    def _begin(self, store: str) -> int:
+        """Make sure that a transaction is open and return the store's number."""
+        if not self._db.in_transaction:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._reached("sql-begun")
+        if store not in self._numbers:
+            self._db.execute("INSERT OR IGNORE INTO stores(name) VALUES(?)", (store,))
+            self._numbers |= self._db.execute("SELECT name, number FROM stores").fetchall()
+        return self._numbers[store]
+
+    def _commit(self, stores: Sequence[tuple[StoreFiles, Seen]]) -> None:
+        for number, counts in self._counts.items():
+            vocabulary.add(self._db, number, counts)
+        for number, own_id in sorted(self._claims):
+            rows.settle(self._db, number, own_id)
+        for files, seen in stores:
+            calm(self._db, files.name, seen)
+        self._db.execute("COMMIT")
+        for _, seen in stores:
+            seen.calm.clear()
+        self._reached("sql-committed")
+
+
+def calm(db: Connection, store: str, seen: Seen) -> None:
+    """Write down which files needn't be verified again after a restart."""
+    db.executemany(
+        "UPDATE files SET racy = 0 WHERE path = ? AND store = (SELECT number FROM stores WHERE name = ?)",
+        [(path, store) for path in seen.calm],
+    )
+
+
+def recall_seen(db: Connection, store: str) -> Seen:
+    """Return what the index knows of a store's files."""
+    seen = Seen()
+    for path, stamp, racy in db.execute(
+        "SELECT path, stamp, racy FROM files WHERE store = (SELECT number FROM stores WHERE name = ?)",
+        (store,),
+    ):
+        mtime, ctime, size, inode = map(int, stamp.split())
+        seen.keep(path, (mtime, ctime, size, inode), bool(racy))
+    return seen

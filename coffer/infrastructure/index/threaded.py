@@ -1,0 +1,164 @@
+"""The index as the use cases see it: every read first brings the stores it reads up to date, on one thread."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import trio
+
+from coffer.domain.activity import Finding
+from coffer.domain.facts import Fact, Hit
+from coffer.domain.stores import StoreRef, store_named
+from coffer.infrastructure.failpoints import Reached
+from coffer.infrastructure.index.mirror import Document, SearchIndex, StoreFiles
+
+T = TypeVar("T")
+
+
+class ThreadedIndex:
+    """Serves the index of the memory tree at `root`; the file at `path` is opened at the first read."""
+
+    def __init__(self, path: str, root: str, inspect: Callable[[str], str | None], reached: Reached) -> None:
+        self._root = root
+        self._open = lambda: SearchIndex(path, inspect=inspect, reached=reached)
+        self._index: SearchIndex | None = None
+        self._noted: dict[tuple[str, bytes], str] = {}
+        self._prepared: set[StoreRef] = set()
+        self._thread = trio.CapacityLimiter(1)
+
+    async def search(self, query: str, stores: Sequence[StoreRef], limit: int) -> list[Hit]:
+        def work(index: SearchIndex) -> list[Hit]:
+            index.reconcile([self._files(store) for store in stores])
+            matches = index.search(query, [store.name for store in stores], limit)
+            return [_hit(match.document, match.passage, match.score) for match in matches]
+
+        return await self._run(work)
+
+    async def facts(
+        self, store: StoreRef, lane: str | None, limit: int, offset: int
+    ) -> tuple[list[Fact], int]:
+        lanes = ("inbox", "topic") if lane is None else (lane,)
+
+        def work(index: SearchIndex) -> tuple[list[Fact], int]:
+            index.reconcile([self._files(store)])
+            documents, total = index.documents(store.name, lanes, limit, offset)
+            return [_fact(document) for document in documents], total
+
+        return await self._run(work)
+
+    async def fact(self, store: StoreRef, fact_id: str) -> Fact | None:
+        def work(index: SearchIndex) -> Fact | None:
+            index.reconcile([self._files(store)])
+            document = index.document(store.name, fact_id)
+            return _fact(document) if document and document.lane in ("inbox", "topic") else None
+
+        return await self._run(work)
+
+    async def counts(self, store: StoreRef) -> Mapping[str, int]:
+        def work(index: SearchIndex) -> Mapping[str, int]:
+            index.reconcile([self._files(store)])
+            return index.counts(store.name)
+
+        return await self._run(work)
+
+    async def refresh(self, store: StoreRef) -> None:
+        await self._run(lambda index: index.reconcile([self._files(store)]))
+
+    async def prepare(self, store: StoreRef) -> None:
+        if store not in self._prepared:
+            await self.refresh(store)
+            self._prepared.add(store)
+
+    def holders(self, store: StoreRef, text: str) -> list[str]:
+        noted = self._noted.get(_key(store, text))
+        indexed = self._index.holders(store.name, text) if self._index else []
+        return [*([noted] if noted else []), *(f"{store.folder}/{path}" for path in indexed)]
+
+    def note(self, store: StoreRef, text: str, path: str) -> None:
+        self._noted[_key(store, text)] = path
+
+    async def findings(self) -> list[Finding]:
+        def work(index: SearchIndex) -> list[Finding]:
+            state = index.state()
+            found = []
+            about = f"{state.documents} documents, SQLite {state.sqlite_version} ({state.driver})"
+            if state.reason:
+                found.append(
+                    Finding(
+                        "index",
+                        "warning",
+                        f"The index is kept in memory ({about}): {state.reason}. Recall answers the same, "
+                        "the first one after each start is slower.",
+                        "Free disk space or mend the permissions of index.sqlite.",
+                    )
+                )
+            else:
+                found.append(Finding("index", "ok", f"{about}."))
+            for problem in index.problems():
+                path = f"{store_named(problem.store).folder}/{problem.path}"
+                found.append(
+                    Finding(
+                        "file",
+                        "warning",
+                        f"{path}: {problem.reason}.",
+                        "Mend the file in an editor; until then its last readable version is recalled.",
+                    )
+                )
+            return found
+
+        return await self._run(work)
+
+    async def close(self) -> None:
+        """Close the file cleanly, so that the next start needn't check it."""
+        if self._index is not None:
+            await trio.to_thread.run_sync(self._index.close, limiter=self._thread)
+
+    async def _run(self, work: Callable[[SearchIndex], T]) -> T:
+        def on_thread() -> T:
+            if self._index is None:
+                self._index = self._open()
+            return work(self._index)
+
+        return await trio.to_thread.run_sync(on_thread, limiter=self._thread)
+
+    def _files(self, store: StoreRef) -> StoreFiles:
+        return StoreFiles(store.name, f"{self._root}/{store.folder}")
+
+
+def _key(store: StoreRef, text: str) -> tuple[str, bytes]:
+    return store.name, hashlib.sha256(text.encode()).digest()
+
+
+def _fact(document: Document) -> Fact:
+    store = store_named(document.store)
+    return Fact(
+        id=document.id,
+        store=document.store,
+        lane="topic" if document.lane == "topic" else "inbox",
+        title=document.title,
+        description=document.description,
+        text=document.text,
+        actor=document.actor,
+        agent=document.agent,
+        origin_session_id=document.origin_session_id,
+        path=f"{store.folder}/{document.path}",
+        created_at=document.created_at,
+        updated_at=document.updated_at,
+        etag=document.etag,
+    )
+
+
+def _hit(document: Document, passage: str, score: float) -> Hit:
+    store = store_named(document.store)
+    return Hit(
+        id=document.id,
+        store=document.store,
+        scope=store.scope,
+        path=f"{store.folder}/{document.path}",
+        title=document.title,
+        text=passage,
+        score=score,
+        time=document.updated_at,
+    )

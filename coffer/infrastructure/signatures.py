@@ -1,0 +1,63 @@
+"""Who a commit says it is by, and the words of its message."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from collections.abc import Mapping
+
+from gitsync.repo import Signature
+
+from coffer.domain.changes import ChangeSet
+from coffer.domain.facts import Caller
+from lanes.names import single_line, slug
+
+COFFER = Signature("Coffer", "coffer@localhost")
+
+
+def local_user() -> Signature:
+    """Return the login name at this machine, for a user without a git identity."""
+    try:
+        login = getpass.getuser()
+    except (KeyError, OSError):
+        login = "user"
+    return Signature(login, f"{login}@{socket.gethostname() or 'localhost'}")
+
+
+def author_of(caller: Caller, user: Signature) -> Signature:
+    """Return a commit's author: the user for a person's work, a name of its own for an agent's."""
+    if caller.actor == "user":
+        return user
+    if caller.actor == "system":
+        return COFFER
+    agent = _agent(caller)
+    return Signature(agent, f"{slug(agent)}@coffer.localhost")
+
+
+def message_of(operation: ChangeSet) -> str:
+    """Return a subject that reads like a sentence and the trailers that history is told from."""
+    caller = operation.caller
+    trailers = {"Coffer-Op": operation.op, "Coffer-Store": operation.store, "Coffer-Actor": caller.actor}
+    if caller.actor == "agent":
+        trailers["Coffer-Agent"] = _agent(caller)
+    if caller.session:
+        trailers["Coffer-Session"] = single_line(caller.session)[:200]
+    return _message(operation.subject, trailers)
+
+
+def edit_message(edits: Mapping[str, bytes | None]) -> str:
+    """Return the message for what a person changed with an editor or with their own git."""
+    paths = sorted(edits)
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return _message(f"edit: {paths[0]}{more} by hand", {"Coffer-Op": "edit", "Coffer-Actor": "user"})
+
+
+def _agent(caller: Caller) -> str:
+    """Return an agent's name as git allows one in a signature."""
+    name = single_line(caller.agent or "agent")[:100]
+    return "".join(c for c in name if c not in "<>").strip(" .,:;\"'") or "agent"
+
+
+def _message(subject: str, trailers: Mapping[str, str]) -> str:
+    lines = [single_line(subject), "", *(f"{key}: {value}" for key, value in trailers.items())]
+    return "\n".join(lines) + "\n"

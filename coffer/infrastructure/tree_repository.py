@@ -1,0 +1,170 @@
+"""The git side of the memory tree: made at the first write, mended after a crash, and what waits for a commit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+from gitsync.commit import Outcome, Step, commit
+from gitsync.recover import recover, retry_pending
+from gitsync.repo import Repository
+
+from coffer.domain.activity import Finding
+from coffer.domain.changes import ChangeSet
+from coffer.domain.ports import Clock
+from coffer.infrastructure.failpoints import Reached
+from coffer.infrastructure.signatures import COFFER, author_of, edit_message, local_user, message_of
+from coffer.infrastructure.tree_files import TEMPORARY_PREFIX, TEMPORARY_SUFFIX
+from gitsync.errors import GitError, RepositoryUnusable
+from lanes import LANES, lane_of
+from lanes.layout import store_of
+
+ATTRIBUTES = ".gitattributes"
+# Bytes on disk are the bytes in git, whatever a user's configuration says about line ends.
+ATTRIBUTES_TEXT = b"* -text\n"
+
+
+class TreeRepository:
+    """Commits operations on the tree's files. Every method runs on the writer's thread but the last two."""
+
+    def __init__(self, root: str, clock: Clock, reached: Reached) -> None:
+        self._root = root
+        self._clock = clock
+        self._reached = reached
+        self._repository: Repository | None = None
+        self._unusable: str | None = None
+        self._pending: dict[str, str] = {}
+        self._notes: tuple[str, ...] = ()
+
+    def commit(
+        self, operations: Sequence[ChangeSet], install: Callable[[], None], temporary: Sequence[str]
+    ) -> Outcome:
+        """Make one commit of each operation, renaming the files by `install` in the middle.
+
+        Where the repository can't be used the files are flushed and renamed all the same: they are the truth.
+        """
+        paths = [change.path for operation in operations for change in operation.changes]
+        repository = self._opened()
+        if repository is None:
+            outcome = self._without_git(install, temporary, paths)
+        else:
+            steps = [self._step(repository, operation) for operation in operations]
+            outcome = commit(repository, steps, install, self._adopt, temporary)
+        if outcome.pending:
+            self._pending.update(dict.fromkeys(paths, outcome.pending))
+        elif self._pending:
+            self.retry()
+        return outcome
+
+    def recover(self) -> None:
+        """Finish or undo what a crash interrupted, and commit what a person left uncommitted in a lane."""
+        repository = self._opened() if Repository.exists(self._root) else None
+        if repository is None:
+            return
+        try:
+            recovery = recover(repository, self._adopt, _is_committed)
+        except (GitError, OSError) as problem:
+            self._unusable = str(problem)
+            return
+        self._notes = recovery.notes
+        if recovery.pending:
+            self._pending["."] = recovery.pending
+
+    def retry(self) -> None:
+        """Commit what waits, if the repository is free by now."""
+        repository = self._opened()
+        if repository is None:
+            return
+        try:
+            outcome = retry_pending(repository, self._adopt)
+        except (GitError, OSError) as problem:
+            outcome = Outcome((), str(problem))
+        if outcome.pending:
+            self._pending = dict.fromkeys(self._pending, outcome.pending)
+        else:
+            self._pending.clear()
+
+    def pending(self) -> dict[str, str]:
+        """Return the paths that are saved but not committed, each with the reason."""
+        return dict(self._pending)
+
+    def findings(self) -> list[Finding]:
+        """Say for doctor how the repository is."""
+        found = [Finding("recovery", "warning", note) for note in self._notes]
+        if self._unusable:
+            message = f"{self._root} can't be committed to: {self._unusable}. Facts are kept as files."
+            action = "Mend the repository with git; Coffer commits what waits once it is whole."
+            found.append(Finding("repository", "problem", message, action))
+        elif self._pending:
+            reasons = "; ".join(sorted(set(self._pending.values())))
+            message = f"{len(self._pending)} saved files wait for their commit: {reasons}."
+            action = "Finish what you do with git in the memory tree; Coffer tries again by itself."
+            found.append(Finding("repository", "warning", message, action))
+        else:
+            found.append(Finding("repository", "ok", f"Every operation on {self._root} is committed."))
+        return found
+
+    def _opened(self) -> Repository | None:
+        """Return the repository, made when there is none; None when it can't be used."""
+        if self._repository is None:
+            try:
+                os.makedirs(self._root, mode=0o700, exist_ok=True)
+                self._repository = Repository.create(
+                    self._root, COFFER, self._reached, ignores=_ignored_by_git()
+                )
+                self._unusable = None
+            except RepositoryUnusable as problem:
+                self._unusable = problem.reason
+        return self._repository
+
+    def _step(self, repository: Repository, operation: ChangeSet) -> Step:
+        """Return the commit of one operation. Derived files are written but never committed."""
+        return Step(
+            edits={c.path: c.content for c in operation.changes if _is_committed(c.path)},
+            message=message_of(operation),
+            author=author_of(operation.caller, repository.user_signature(local_user())),
+            time=self._seconds(),
+        )
+
+    def _adopt(self, edits: Mapping[str, bytes | None]) -> Step:
+        """Return the commit of what a person left uncommitted, as theirs."""
+        fallback = local_user()
+        author = self._repository.user_signature(fallback) if self._repository else fallback
+        return Step(edits, edit_message(edits), author, self._seconds())
+
+    def _without_git(
+        self, install: Callable[[], None], temporary: Sequence[str], paths: Sequence[str]
+    ) -> Outcome:
+        for name in temporary:
+            _flush(name)
+        install()
+        for folder in sorted({os.path.dirname(os.path.join(self._root, path)) for path in paths}):
+            _flush(folder)
+        return Outcome((), self._unusable or "the repository can't be used")
+
+    def _seconds(self) -> int:
+        return self._clock.milliseconds() // 1000
+
+
+def _is_committed(path: str) -> bool:
+    """Tell whether a path belongs in git: everything of a lane that isn't derived from other files."""
+    if path == ATTRIBUTES:
+        return True
+    located = store_of(path)
+    lane = lane_of(located[1]) if located else None
+    return lane is not None and not lane.derived
+
+
+def _ignored_by_git() -> list[str]:
+    return [
+        f"{TEMPORARY_PREFIX}*{TEMPORARY_SUFFIX}",
+        *(f"/**/{lane.folder}" for lane in LANES if lane.derived),
+    ]
+
+
+def _flush(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

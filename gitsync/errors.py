@@ -1,0 +1,47 @@
+"""What can go wrong with a repository, as one tree.
+
+GitError
+├── RepositoryUnusable   nothing can be committed or read here until a person mends it
+├── WorkTreeChanged      a file isn't the version that was read; raised by the caller of `commit`
+├── UnknownCommit        no such commit, or an abbreviation of several
+├── Blocked              can't be committed now: becomes the reason of a pending outcome
+└── Damaged              an object or a ref can't be read; becomes a reason too
+"""
+
+from __future__ import annotations
+
+
+class GitError(Exception):
+    """Anything this package refuses."""
+
+
+class RepositoryUnusable(GitError):
+    """The repository can't be served: a format we don't write, another owner, no HEAD."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class WorkTreeChanged(GitError):
+    """A file on disk isn't the version that the caller read before it decided what to write."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} has changed since it was read")
+        self.path = path
+
+
+class UnknownCommit(GitError):
+    """No commit has this id."""
+
+    def __init__(self, commit: str) -> None:
+        super().__init__(f"there is no commit {commit!r}")
+        self.commit = commit
+
+
+class Blocked(GitError):
+    """The repository isn't free for a commit; the text is the reason that a person reads."""
+
+
+class Damaged(GitError):
+    """Something that git needs is missing or broken; the text names it."""

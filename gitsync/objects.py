@@ -1,0 +1,277 @@
+"""Blobs, trees and commits: read from the repository, new ones made in memory and written together.
+
+Trees are edited as bytes from the ones before, never through git's index, so nothing that a person has staged
+can slip in, and the cost is that of the folders on the path, whatever the size of the repository. Blobs are the
+bytes themselves: no filter, no line ends. The formats are those of git's `gitformat-*` pages and `git cat-file`;
+ids are SHA-1 as 40 hex digits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pygit2
+
+from gitsync.errors import Damaged
+
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+_FOLDERS_KEPT = 2048
+
+Edits = Mapping[str, str | None]
+"""Path to blob id, None where the file is removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """One tree in git's order, which compares folders as if their names ended in a slash."""
+
+    keys: tuple[bytes, ...]
+    entries: tuple[bytes, ...]  # mode, blank, name, NUL, 20 bytes of id
+
+    def find(self, name: str, folder: bool) -> str | None:
+        """Return the id of a folder, or of a plain file, of this name."""
+        key = _key(name, folder)
+        at = bisect_left(self.keys, key)
+        if at == len(self.keys) or self.keys[at] != key:
+            return None
+        return self.entries[at][-20:].hex() if folder or _is_plain(self.entries[at]) else None
+
+    def files(self) -> dict[str, str]:
+        """Return name and blob id of each plain file."""
+        return {
+            _text(key): entry[-20:].hex() for key, entry in zip(self.keys, self.entries) if _is_plain(entry)
+        }
+
+    def folders(self) -> dict[str, str]:
+        """Return name and tree id of each folder."""
+        return {
+            _text(key[:-1]): entry[-20:].hex()
+            for key, entry in zip(self.keys, self.entries)
+            if key.endswith(b"/")
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit's parts; author and message are the bytes that stand in it, `time` is the committer's."""
+
+    id: str
+    tree: str
+    parents: tuple[str, ...]
+    author: bytes
+    time: int
+    message: bytes
+
+    @property
+    def subject(self) -> str:
+        return self.message.lstrip(b"\n").partition(b"\n")[0].decode("utf-8", "replace")
+
+
+NOTHING = Folder((), ())
+
+
+class Objects:
+    """The objects of one repository, with those in `fresh` that aren't written yet. For one thread at a time."""
+
+    def __init__(self, git: pygit2.Repository) -> None:
+        self._odb = git.odb
+        self._folders = {EMPTY_TREE: NOTHING}
+        self.fresh: dict[str, tuple[bytes, bytes]] = {}
+        self.bases: dict[str, str] = {}  # fresh tree to the fresh tree that it was made from
+
+    def discard_fresh(self) -> None:
+        """Forget the new objects: they are written by now, or never will be."""
+        self.fresh.clear()
+        self.bases.clear()
+
+    def read(self, oid: str) -> bytes:
+        """Return an object's content; raises Damaged when it is missing or broken."""
+        if oid in self.fresh:
+            return self.fresh[oid][1]
+        try:
+            return self._odb.read(oid)[1]
+        except (KeyError, ValueError, OSError, pygit2.GitError) as error:
+            raise Damaged(f"git object {oid} can't be read") from error
+
+    def folder(self, oid: str | None) -> Folder:
+        """Return a tree's entries; None is a tree that isn't there."""
+        if oid is None:
+            return NOTHING
+        return self._folders.get(oid) or self._keep(oid, _parsed(self.read(oid)))
+
+    def commit(self, oid: str) -> Commit:
+        """Return a commit; raises Damaged when the object is missing or something else."""
+        head, _, message = self.read(oid).partition(b"\n\n")
+        fields: dict[bytes, list[bytes]] = {}
+        for line in head.split(b"\n"):
+            name, _, value = line.partition(b" ")
+            fields.setdefault(name, []).append(value)
+        try:
+            tree = fields[b"tree"][0].decode("ascii")
+            parents = tuple(parent.decode("ascii") for parent in fields.get(b"parent", ()))
+            time = int(fields[b"committer"][0].rsplit(b" ", 2)[1])
+            return Commit(oid, tree, parents, fields[b"author"][0], time, message)
+        except (KeyError, IndexError, ValueError) as error:
+            raise Damaged(f"{oid} isn't a commit") from error
+
+    def tree_of(self, commit: str | None) -> str:
+        return self.commit(commit).tree if commit else EMPTY_TREE
+
+    def blob_at(self, tree: str, path: str) -> str | None:
+        """Return the id of the plain file at `path`, None when there is none."""
+        *folders, name = path.split("/")
+        at: str | None = tree
+        for part in folders:
+            at = self.folder(at).find(part, folder=True)
+            if at is None:
+                return None
+        return self.folder(at).find(name, folder=False)
+
+    def child(self, tree: str, name: str) -> str | None:
+        """Return the id of whatever has this name in a tree, without taking the tree apart."""
+        data, wanted = self.read(tree), b" " + _key(name, False) + b"\0"
+        at = data.find(wanted)
+        while at >= 0:
+            # Ids and names are any bytes: only after a mode that stands at the start of an entry is it a name.
+            start = at - (5 if data[at - 5 : at] == b"40000" else 6)
+            if start == 0 or (start > 20 and data[start - 21] == 0):
+                end = at + len(wanted)
+                return data[end : end + 20].hex()
+            at = data.find(wanted, at + 1)
+        return None
+
+    def files(self, tree: str | None, prefix: str = "") -> Iterator[tuple[str, int, str]]:
+        """Yield path, mode and id of everything in a tree that isn't a folder."""
+        folder = self.folder(tree)
+        for key, entry in zip(folder.keys, folder.entries):
+            path = prefix + _text(key)
+            if key.endswith(b"/"):
+                yield from self.files(entry[-20:].hex(), path)
+            else:
+                yield path, int(entry.partition(b" ")[0], 8), entry[-20:].hex()
+
+    def first_parents(self, tip: str, base: str | None) -> list[Commit]:
+        """Return the commits after `base` up to `tip`, oldest first; raises Damaged when they don't connect."""
+        chain = []
+        at: str | None = tip
+        while at != base:
+            if at is None:
+                raise Damaged(f"{tip} doesn't descend from {base}")
+            chain.append(self.commit(at))
+            at = chain[-1].parents[0] if chain[-1].parents else None
+        return chain[::-1]
+
+    def differences(
+        self, old: str | None, new: str | None, prefix: str = ""
+    ) -> Iterator[tuple[str, str | None, str | None]]:
+        """Yield path, old and new id of every file that differs; folders that are equal are never opened."""
+        if old == new:
+            return
+        left, right = self.folder(old), self.folder(new)
+        was, now = dict(zip(left.keys, left.entries)), dict(zip(right.keys, right.entries))
+        for key in sorted({key for key, _ in was.items() ^ now.items()}):
+            before, after = (side[key][-20:].hex() if key in side else None for side in (was, now))
+            if key.endswith(b"/"):
+                yield from self.differences(before, after, prefix + _text(key))
+            else:
+                yield prefix + _text(key), before, after
+
+    def add_blob(self, data: bytes) -> str:
+        return self._add(b"blob", data)
+
+    def add_tree(self, tree: str | None, edits: Edits) -> str:
+        """Return the tree that `edits` make of another; a folder left empty is gone."""
+        base = self.folder(tree)
+        keys, entries = list(base.keys), list(base.entries)
+        below: dict[str, dict[str, str | None]] = {}
+        for path, oid in edits.items():
+            name, slash, rest = path.partition("/")
+            if slash:
+                below.setdefault(name, {})[rest] = oid
+            else:
+                _put(keys, entries, name, False, oid)
+        for name, inner in below.items():
+            made = self.add_tree(base.find(name, folder=True), inner)
+            _put(keys, entries, name, True, None if made == EMPTY_TREE else made)
+        folder = Folder(tuple(keys), tuple(entries))
+        if folder == base:
+            return tree or EMPTY_TREE
+        oid = self._add(b"tree", b"".join(entries))
+        if tree in self.fresh:
+            self.bases[oid] = tree
+        self._keep(oid, folder)
+        return oid
+
+    def add_commit(
+        self, tree: str, parent: str | None, author: bytes, committer: bytes, message: bytes
+    ) -> str:
+        lines = [b"tree " + tree.encode(), b"author " + author, b"committer " + committer, b"", message]
+        if parent:
+            lines.insert(1, b"parent " + parent.encode())
+        return self._add(b"commit", b"\n".join(lines))
+
+    def _add(self, kind: bytes, data: bytes) -> str:
+        oid = _hashed(kind, data)
+        self.fresh[oid] = (kind, data)
+        return oid
+
+    def _keep(self, oid: str, folder: Folder) -> Folder:
+        if len(self._folders) >= _FOLDERS_KEPT:
+            self._folders.clear()
+        self._folders[oid] = folder
+        return folder
+
+
+def blob_id(data: bytes) -> str:
+    """Return the id that git gives a file of these bytes."""
+    return _hashed(b"blob", data)
+
+
+def _hashed(kind: bytes, data: bytes) -> str:
+    return hashlib.sha1(b"%b %d\0%b" % (kind, len(data), data)).hexdigest()
+
+
+def _key(name: str, folder: bool) -> bytes:
+    key = name.encode("utf-8", "surrogateescape")
+    return key + b"/" if folder else key
+
+
+def _text(key: bytes) -> str:
+    return key.decode("utf-8", "surrogateescape")
+
+
+def _is_plain(entry: bytes) -> bool:
+    return entry.startswith(b"100")
+
+
+def _parsed(data: bytes) -> Folder:
+    keys, entries = [], []
+    at = 0
+    while at < len(data):
+        end = data.find(b"\0", at)
+        if end < 0 or end + 21 > len(data):
+            raise Damaged("a tree is cut short")
+        key = data[data.find(b" ", at) + 1 : end]
+        entry = data[at : end + 21]
+        keys.append(key + b"/" if entry.startswith(b"4") else key)
+        entries.append(entry)
+        at = end + 21
+    return Folder(tuple(keys), tuple(entries))
+
+
+def _put(keys: list[bytes], entries: list[bytes], name: str, folder: bool, oid: str | None) -> None:
+    """Set or remove one name. A file takes the place of a folder of its name, and the other way round."""
+    for kind in (folder, not folder) if oid else (folder,):
+        key = _key(name, kind)
+        at = bisect_left(keys, key)
+        if at < len(keys) and keys[at] == key:
+            del keys[at], entries[at]
+    if oid:
+        key = _key(name, folder)
+        at = bisect_left(keys, key)
+        keys.insert(at, key)
+        mode = b"40000" if folder else b"100644"
+        entries.insert(at, b"%b %b\0%b" % (mode, _key(name, False), bytes.fromhex(oid)))

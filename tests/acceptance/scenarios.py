@@ -1,0 +1,21 @@
+"""The acceptance scenarios of spec 007 that are built, by their exact titles."""
+
+SPEC = "007-memory"
+
+BUILT = (
+    "project memory follows the repository across checkout paths",
+    "agent remembers a project fact",
+    "agent recalls a project fact",
+    "recall spans project and global scope",
+    "remembered items are stored in the knowledge lane",
+    "remember at global scope",
+    "project scope resolves from the agent's working directory",
+    "out-of-band fact-file edits are visible on recall",
+    "user adds a fact",
+    "user corrects a fact out-of-band",
+    "user deletes a fact",
+    "clear a memory scope",
+    "user renames a memory store",
+    "vector recall falls back when embedding is unconfigured",
+    "a topic document recalls at passage granularity",
+)

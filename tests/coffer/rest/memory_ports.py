@@ -1,0 +1,275 @@
+"""Ports that live in memory: a tree of bytes with a past, read afresh for every question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+
+from coffer.application.remember import fact_from
+from coffer.domain.activity import AuditEvent, Finding, Invocation
+from coffer.domain.changes import Plan, T, Written
+from coffer.domain.errors import CofferError, MemoryNotFound
+from coffer.domain.facts import CommitInfo, Fact, Hit
+from coffer.domain.ports import Ports
+from coffer.domain.stores import GLOBAL, Project, StoreRef
+from lanes import lane_of
+from lanes.errors import Unreadable
+from lanes.layout import store_of
+
+
+@dataclass
+class MemoryTree:
+    """A memory tree and its history; `refusal` makes every write fail, `pending_reason` every commit wait."""
+
+    root: str = "/coffer/memory"
+    held: dict[str, bytes] = field(default_factory=dict)
+    past: list[tuple[CommitInfo, dict[str, bytes]]] = field(default_factory=list)
+    refusal: Exception | None = None
+    pending_reason: str | None = None
+    waiting: dict[str, str] = field(default_factory=dict)
+
+    async def write(self, plan: Plan[T]) -> tuple[T, Written]:
+        if self.refusal is not None:
+            raise self.refusal
+        planned = plan(_View(self.held))
+        if planned.change_set is None:
+            return planned.result, Written("0" * 40)
+        done = planned.change_set
+        for change in done.changes:
+            self.held.pop(change.path, None)
+            if change.content is not None:
+                self.held[change.path] = change.content
+            if self.pending_reason:
+                self.waiting[change.path] = self.pending_reason
+        if self.pending_reason:
+            return planned.result, Written(None, self.pending_reason)
+        commit = sha256(str(len(self.past)).encode()).hexdigest()[:40]
+        info = CommitInfo(
+            commit,
+            f"2026-06-03T09:{len(self.past):02}:00Z",
+            done.op,
+            done.caller.actor,
+            done.caller.agent,
+            done.subject,
+            tuple(change.path for change in done.changes),
+        )
+        self.past.insert(0, (info, dict(self.held)))
+        return planned.result, Written(commit)
+
+    async def read(self, path: str) -> bytes | None:
+        return self.held.get(path)
+
+    async def stores(self) -> list[StoreRef]:
+        folders = {found[0] for path in self.held if (found := store_of(path)) is not None}
+        return [
+            GLOBAL if folder == "global" else StoreRef(folder.rpartition("/")[2])
+            for folder in sorted(folders)
+        ]
+
+    async def files(self, folder: str) -> list[tuple[str, int]]:
+        return [
+            (path, len(data)) for path, data in sorted(self.held.items()) if path.startswith(f"{folder}/")
+        ]
+
+    async def pending(self) -> dict[str, str]:
+        return self.waiting
+
+    async def findings(self) -> list[Finding]:
+        return [Finding("repository", "ok", "It is well.")]
+
+    async def commits(self, prefix: str, limit: int, before: str | None) -> list[CommitInfo]:
+        infos = [info for info, _ in self.past]
+        if before is not None:
+            infos = infos[1 + [info.commit for info in infos].index(self._commit(before)) :]
+        touched = [info for info in infos if any(f"{path}/".startswith(f"{prefix}/") for path in info.paths)]
+        return touched[:limit]
+
+    async def read_at(self, commit: str, path: str) -> bytes | None:
+        full = self._commit(commit)
+        return next(held for info, held in self.past if info.commit == full).get(path)
+
+    async def deleted_path(self, prefix: str, suffix: str) -> str | None:
+        paths = [path for info, _ in self.past for path in info.paths]
+        return next((path for path in paths if path.startswith(prefix) and path.endswith(suffix)), None)
+
+    def _commit(self, start: str) -> str:
+        for info, _ in self.past:
+            if info.commit.startswith(start):
+                return info.commit
+        raise MemoryNotFound(f"Commit {start}", "global")
+
+
+@dataclass
+class _View:
+    held: Mapping[str, bytes]
+
+    def read(self, path: str) -> bytes | None:
+        return self.held.get(path)
+
+    def files(self, folder: str) -> list[str]:
+        return sorted(path for path in self.held if path.startswith(f"{folder}/"))
+
+
+@dataclass
+class MemoryIndex:
+    """Finds by whole words; `failure` makes every search fail."""
+
+    tree: MemoryTree
+    failure: Exception | None = None
+
+    async def search(self, query: str, stores: Sequence[StoreRef], limit: int) -> list[Hit]:
+        if self.failure is not None:
+            raise self.failure
+        words = set(query.lower().split())
+        facts = [(store, fact) for store in stores for fact in self._facts(store)]
+        hits = [
+            Hit(
+                fact.id,
+                fact.store,
+                store.scope,
+                fact.path,
+                fact.title,
+                fact.text,
+                len(words & set(fact.text.lower().split())) / max(1, len(words)),
+                fact.updated_at,
+            )
+            for store, fact in facts
+        ]
+        return sorted((hit for hit in hits if hit.score), key=lambda hit: -hit.score)[:limit]
+
+    async def facts(
+        self, store: StoreRef, lane: str | None, limit: int, offset: int
+    ) -> tuple[list[Fact], int]:
+        facts = [fact for fact in self._facts(store) if lane in (None, fact.lane)]
+        facts.sort(key=lambda fact: (fact.updated_at, fact.id), reverse=True)
+        return facts[offset : offset + limit], len(facts)
+
+    async def fact(self, store: StoreRef, fact_id: str) -> Fact | None:
+        return next((fact for fact in self._facts(store) if fact.id == fact_id), None)
+
+    async def counts(self, store: StoreRef) -> Mapping[str, int]:
+        lanes = [fact.lane for fact in self._facts(store)]
+        return {lane: lanes.count(lane) for lane in ("inbox", "topic")}
+
+    async def refresh(self, store: StoreRef) -> None:
+        pass
+
+    async def prepare(self, store: StoreRef) -> None:
+        pass
+
+    def holders(self, store: StoreRef, text: str) -> list[str]:
+        return [fact.path for fact in self._facts(store) if fact.text == text]
+
+    def note(self, store: StoreRef, text: str, path: str) -> None:
+        pass
+
+    async def findings(self) -> list[Finding]:
+        return [Finding("index", "warning", "One file can't be read.", "Mend it.")]
+
+    def _facts(self, store: StoreRef) -> list[Fact]:
+        facts = []
+        for path, data in self.tree.held.items():
+            lane = lane_of(path.removeprefix(f"{store.folder}/"))
+            if path.startswith(f"{store.folder}/") and lane is not None and lane.counted:
+                try:
+                    facts.append(fact_from(store, path, data))
+                except Unreadable:
+                    continue
+        return facts
+
+
+@dataclass
+class MemoryState:
+    """Keeps what it is told."""
+
+    events: list[AuditEvent] = field(default_factory=list)
+    calls: list[Invocation] = field(default_factory=list)
+    known_roots: dict[str, str] = field(default_factory=dict)
+
+    def audit(self, event: AuditEvent) -> None:
+        self.events.insert(0, replace(event, time=f"2026-06-03T10:00:{len(self.events):02}Z"))
+
+    def invoked(self, invocation: Invocation) -> None:
+        self.calls.insert(0, invocation)
+
+    async def audit_events(
+        self, limit: int, before: str | None, event: str | None, store: str | None
+    ) -> list[AuditEvent]:
+        found = [
+            one
+            for one in self.events
+            if (before is None or one.time < before)
+            and event in (None, one.event)
+            and store in (None, one.store)
+        ]
+        return found[:limit]
+
+    async def invocations(
+        self, limit: int, before: str | None, tool: str | None, agent: str | None
+    ) -> list[Invocation]:
+        found = [
+            one
+            for one in self.calls
+            if (before is None or one.time < before)
+            and tool in (None, one.tool)
+            and agent in (None, one.agent)
+        ]
+        return found[:limit]
+
+    async def roots(self) -> Mapping[str, str]:
+        return self.known_roots
+
+    def found_root(self, store: str, root: str) -> None:
+        self.known_roots[store] = root
+
+
+@dataclass
+class KnownProjects:
+    """Projects by folder."""
+
+    projects: dict[str, Project] = field(default_factory=dict)
+
+    async def project(self, folder: str) -> Project | None:
+        return self.projects.get(folder)
+
+
+@dataclass
+class SteppingClock:
+    """A clock that moves one second at every look."""
+
+    ticks: int = 0
+
+    def now(self) -> str:
+        self.ticks += 1
+        return f"2026-06-03T{self.ticks // 3600 % 24:02}:{self.ticks // 60 % 60:02}:{self.ticks % 60:02}Z"
+
+    def milliseconds(self) -> int:
+        return self.ticks * 1000
+
+    def elapsed(self) -> float:
+        return 100.25
+
+    def new_id(self) -> str:
+        self.ticks += 1
+        return f"01JABCDEFGHJKMNPQR{self.ticks:08}"
+
+
+def memory_ports() -> Ports:
+    """Return an empty memory."""
+    tree = MemoryTree()
+    return Ports(
+        tree=tree,
+        history=tree,
+        index=MemoryIndex(tree),
+        state=MemoryState(),
+        identity=KnownProjects(),
+        clock=SteppingClock(),
+    )
+
+
+def failing(ports: Ports, refusal: CofferError | Exception) -> None:
+    """Make every later write fail so."""
+    tree = ports.tree
+    assert isinstance(tree, MemoryTree)
+    tree.refusal = refusal
