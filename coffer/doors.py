@@ -10,16 +10,12 @@ FINAL_SECONDS = 5.0
 
 
 class Late:
-    """An application that is still being made: whatever arrives meanwhile waits for it."""
+    """An application that is made when somebody asks for it: whoever comes meanwhile waits for it."""
 
     def __init__(self) -> None:
-        self.asked = False
-        self._app: Asgi | None = None
+        self.asked = trio.Event()
         self._given = trio.Event()
-
-    @property
-    def ready(self) -> bool:
-        return self._app is not None
+        self._app: Asgi | None = None
 
     def give(self, app: Asgi) -> None:
         """Let everybody in who has been waiting."""
@@ -27,7 +23,7 @@ class Late:
         self._given.set()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        self.asked = True
+        self.asked.set()
         await self._given.wait()
         assert self._app is not None
         await self._app(scope, receive, send)

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from coffer.infrastructure.runtime import Discovery, remove_discovery, rotate_to
 from coffer.surfaces.rest.guard import Door, Guard
 
 if TYPE_CHECKING:
-    from coffer.surfaces.mcp.door import McpDoor
+    from coffer.surfaces.mcp.app import McpApp
 
 GRACE_SECONDS = 3.0
 LAST_SECONDS = 10.0
@@ -43,8 +44,9 @@ class Daemon:
         self._found = found
         self._token = token(home)
         self._rest, self._mcp = Late(), Late()
-        self._mcp_door: McpDoor | None = None
+        self._mcp_app: McpApp | None = None
         self._stopping = trio.Event()
+        self._started = time.monotonic()
 
     async def serve(self, private: socket.socket, loopback: socket.socket | None) -> None:
         """Answer on both sockets until a signal comes; everything is written and closed on return.
@@ -62,14 +64,15 @@ class Daemon:
                     await nursery.start(self._listen, door, descriptor, closed[-1])
                     os.set_inheritable(descriptor, False)  # Hypercorn has made it so, for worker processes
             async with open_ports(self._home, self._environ) as ports, trio.open_nursery() as rooms:
-                rooms.start_soon(self._open_rooms, ports, rooms)
+                rooms.start_soon(self._open_rest, ports)
+                rooms.start_soon(self._open_mcp, ports, rooms)
                 try:
                     await self._stopping.wait()
                 finally:
                     _end_within(LAST_SECONDS)
                 remove_discovery(self._home)  # whoever calls from now on is to start the next daemon
-                if self._mcp_door is not None:
-                    self._mcp_door.stop()
+                if self._mcp_app is not None:
+                    self._mcp_app.stop()
                 with trio.move_on_after(GRACE_SECONDS + 1):
                     for event in closed:
                         await event.wait()
@@ -106,39 +109,29 @@ class Daemon:
         )
         closed.set()
 
-    async def _open_rooms(self, ports: Ports, nursery: trio.Nursery) -> None:
-        """Make both applications, the one that somebody waits for first."""
-        opening = [self._open_rest, self._open_mcp]
-        if self._mcp.asked and not self._rest.asked:
-            opening.reverse()
-        for open_one in opening:
-            await open_one(ports, nursery)
-        gc.freeze()  # what is there now stays, and needn't be looked at again
-        gc.enable()
-
-    async def _open_rest(self, ports: Ports, nursery: trio.Nursery) -> None:
-        await trio.to_thread.run_sync(import_module, "coffer.surfaces.rest.app")
+    async def _open_rest(self, ports: Ports) -> None:
+        await self._rest.asked.wait()
+        await trio.to_thread.run_sync(_import, "coffer.surfaces.rest.app")
         from coffer.surfaces.rest.app import DaemonFacts, build_app
 
         facts = DaemonFacts(
             version=self._found.version,
             pid=self._found.pid,
-            started=ports.clock.elapsed(),
-            ready=lambda: self._mcp.ready,
+            started=self._started,
+            ready=lambda: True,
             rotate_token=self._rotate_token,
         )
         app: Any = build_app(ports, facts)
         self._rest.give(app)
 
     async def _open_mcp(self, ports: Ports, nursery: trio.Nursery) -> None:
-        await trio.to_thread.run_sync(import_module, "coffer.surfaces.mcp.door")
-        await trio.to_thread.run_sync(import_module, "coffer.surfaces.mcp.server")
-        from coffer.surfaces.mcp.door import McpDoor
-        from coffer.surfaces.mcp.server import build_server
+        await self._mcp.asked.wait()
+        await trio.to_thread.run_sync(_import, "coffer.surfaces.mcp.app")
+        from coffer.surfaces.mcp.app import build_app
 
-        self._mcp_door = McpDoor(build_server(ports, self._found.version), ports.clock.new_id)
-        await nursery.start(self._mcp_door.run)
-        self._mcp.give(self._mcp_door)
+        self._mcp_app = build_app(ports, self._found.version)
+        await nursery.start(self._mcp_app.run)
+        self._mcp.give(self._mcp_app)
 
     async def _rotate_token(self) -> None:
         self._token = await trio.to_thread.run_sync(rotate_token, self._home)
@@ -160,6 +153,14 @@ def run(
             log.error("%s", refusal)
         status = 1
     return status
+
+
+def _import(name: str) -> None:
+    """Import a module while the loop goes on. Collecting garbage meanwhile finds nothing and takes a tenth."""
+    gc.disable()
+    import_module(name)
+    gc.freeze()  # it stays, and needn't be looked at again
+    gc.enable()
 
 
 def _end_within(seconds: float) -> None:

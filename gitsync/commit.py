@@ -209,9 +209,10 @@ def _require_unstaged(repo: Repository, plan: Plan) -> None:
     """Raise Blocked when a person has staged one of our paths. What a crash of ours staged is no obstacle."""
     if repo.index.unmerged:
         raise Blocked("unmerged files")
-    for path, oid in plan.changes.items():
+    for path in plan.changes:
         found = repo.index.find(path)
-        if (found[0] if found else None) not in (repo.objects.blob_at(plan.base_tree, path), oid):
+        indexed = found[0] if found else None
+        if indexed not in plan.versions[path] | {repo.objects.blob_at(plan.base_tree, path)}:
             raise Blocked(f"{path} is staged by you")
 
 

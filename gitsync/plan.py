@@ -7,8 +7,9 @@ in the paths that are touched, as theirs, and one commit for each step.
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from gitsync import worktree
 from gitsync.errors import Blocked, Damaged
@@ -41,6 +42,8 @@ class Plan:
         self.commits: list[Commit] = []
         self.ids: list[str | None] = []
         self.changes: dict[str, str | None] = {}
+        # Every version that a waiting chain gives a path: a crash of ours may have left it in git's index.
+        self.versions: defaultdict[str, set[str | None]] = defaultdict(set)
         self.record: Record | None = None
         self._waiting = records(repo.scratch)
         self._read: dict[str, tuple[str | None, bytes | None]] = {}
@@ -109,18 +112,20 @@ class Plan:
         """
         objects = self._objects
         try:
-            chain = objects.first_parents(record.tip, record.base)
-            trees = [objects.tree_of(record.base), *(commit.tree for commit in chain)]
+            commits = objects.first_parents(record.tip, record.base)
+            trees = [objects.tree_of(record.base), *(commit.tree for commit in commits)]
             diffs = [list(objects.differences(old, new)) for old, new in pairwise(trees)]
         except Damaged:
             return  # somebody pruned it: what is on disk will be adopted
+        for path, _, new in chain.from_iterable(diffs):
+            self.versions[path].add(new)
         if record.installed and record.base == self.tip:
-            self.commits += chain
+            self.commits += commits
             self.tip, self._tree = record.tip, trees[-1]
             return
-        last = {path: new for diff in diffs for path, _, new in diff}
+        last = {path: new for path, _, new in chain.from_iterable(diffs)}
         there = {path for path, new in last.items() if record.installed or self._is_in_place(path, new)}
-        for commit, diff in zip(chain, diffs):
+        for commit, diff in zip(commits, diffs):
             edits = {
                 path: new
                 for path, old, new in diff

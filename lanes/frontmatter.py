@@ -89,9 +89,12 @@ def update(text: str, changes: Mapping[str, Value | None], body: str | None = No
         parts = _Parts(f"{mark}---{newline}", "", f"---{newline}{newline}{old.body}", 3 + len(newline))
     expected = dict(old.fields)
     header = parts.header
-    for path, value in changes.items():
-        expected = yaml_edit.changed(expected, path, value)
-        header = _rewritten(header, path, value, parts.newline)
+    try:
+        for path, value in changes.items():
+            expected = yaml_edit.changed(expected, path, value)
+            header = yaml_edit.change(header, path, value, parts.newline)
+    except Unreadable as error:
+        raise Unreadable(f"front matter: {error.reason}") from None
     rest = parts.rest
     if body is not None:
         fence = rest[: parts.body_start]
@@ -155,13 +158,6 @@ def _simple_fields(header: str) -> dict[str, Value] | None:
         fields[key] = value
         into, opened = None, key if quoted is None and plain is None else ""
     return None
-
-
-def _rewritten(header: str, path: str, value: Value | None, newline: str) -> str:
-    try:
-        return yaml_edit.change(header, path, value, newline)
-    except Unreadable as error:
-        raise Unreadable(f"front matter: {error.reason}") from None
 
 
 def _ended(body: str, newline: str) -> str:

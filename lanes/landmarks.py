@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MAX_NESTING = 6
 # Beyond this size marko isn't asked, and there are no landmarks: one odd file must not hold up the others.
-_MAX_MARKO = 128 * 1024
+_MAX_MARKO = 64 * 1024
 
 _POSSIBLE = re.compile(r"[#|]|```|~~~|^ {0,3}(?:=+|-+)[^\S\n]*$", re.MULTILINE)
 _LINE = re.compile(r"[^\n]*\n?")

@@ -104,6 +104,9 @@ def _pieces(
     text: str, start: int, body: int, end: int, solids: list[Landmark], size: int, overlap: int
 ) -> Iterator[tuple[int, int]]:
     """Pack a section's blocks into pieces of at most `size`; a longer block is cut, or stays whole."""
+    if end - start <= size:
+        yield start, end
+        return
     floor = _head(text, body, end)
     bounds = [*_bounds(text, floor, end, solids), end]
     tails = [_tail(text, bound) for bound in bounds]

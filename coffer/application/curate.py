@@ -64,7 +64,7 @@ async def get_fact(ports: Ports, store: StoreRef, fact_id: str) -> Fact:
     """Return one fact as its file is now; raise MemoryNotFound."""
     fact = await ports.index.fact(store, fact_id) if is_fact_id(fact_id) else None
     if fact is None:
-        raise MemoryNotFound(f"Fact {fact_id!r}", store.name)
+        raise MemoryNotFound(f"Fact {fact_id!r}", f"store {store.name}")
     return _marked(fact, await ports.tree.pending())
 
 
@@ -79,8 +79,12 @@ async def edit_fact(
     """
     insist = edit.allow_secret and caller.actor == "user"
     text = None if edit.text is None else checked_text(edit.text, insist)
-    title = checked_line("title", edit.title, MAX_TITLE_CHARS)
-    description = checked_line("description", edit.description, MAX_DESCRIPTION_CHARS)
+    title = None if edit.title is None else checked_line("title", edit.title, MAX_TITLE_CHARS)
+    description = (
+        None
+        if edit.description is None
+        else checked_line("description", edit.description, MAX_DESCRIPTION_CHARS)
+    )
     if not insist:
         refuse_secrets(f"{title or ''}\n{description or ''}")
     current = await get_fact(ports, store, fact_id)
@@ -95,11 +99,10 @@ async def edit_fact(
             raise MemoryRejected.too_long(len(text), limit)
         try:
             before = fact_from(store, current.path, content)
-            wanted = (text or before.text, title or before.title, description or before.description)
-            if wanted == (before.text, before.title, before.description):
-                return Planned(before)
             rewritten = rewrite_note(content, now=now, text=text, title=title, description=description)
             after = fact_from(store, current.path, rewritten)
+            if _said(after) == _said(before):
+                return Planned(before)
         except Unreadable as problem:
             raise FileUnreadable(current.path, problem.reason) from problem
         if text is not None:
@@ -156,6 +159,10 @@ async def clear_store(ports: Ports, caller: Caller, store: StoreRef) -> int:
     return cleared
 
 
+def _said(fact: Fact) -> tuple[str, str, str]:
+    return fact.text, fact.title, fact.description
+
+
 def _is_counted(store: StoreRef, path: str) -> bool:
     lane = lane_of(path.removeprefix(f"{store.folder}/"))
     return lane is not None and lane.counted
@@ -165,7 +172,7 @@ def _content(view: TreeView, fact: Fact) -> bytes:
     """Return the fact's file, provided it still is that fact's; a person may have moved it meanwhile."""
     content = view.read(fact.path)
     if content is None:
-        raise MemoryNotFound(f"Fact {fact.id!r}", fact.store)
+        raise MemoryNotFound(f"Fact {fact.id!r}", f"store {fact.store}")
     return content
 
 

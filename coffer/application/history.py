@@ -58,7 +58,7 @@ async def restore_fact(ports: Ports, caller: Caller, store: StoreRef, fact_id: s
     path = await _path_of(ports, store, fact_id)
     content = await ports.history.read_at(commit, path)
     if content is None:
-        raise MemoryNotFound(f"Fact {fact_id!r} as of commit {commit}", store.name)
+        raise MemoryNotFound(f"Fact {fact_id!r} as of commit {commit}", f"store {store.name}")
     try:
         fact = replace(fact_from(store, path, content), id=fact_id)
     except Unreadable as problem:

@@ -14,10 +14,10 @@ from coffer.domain.ports import Ports
 from coffer.domain.secrets import find_secrets
 from coffer.domain.stores import GLOBAL, Project, StoreRef, store_named
 from lanes.errors import Unreadable
-from lanes.knowledge import Note, derive_description, derive_title, new_fact, read_note
+from lanes.knowledge import Note, derive_description, derive_title, new_fact, read_note, storable
 from lanes.layout import STORE_FILE, SUPERSEDED, inbox_path, superseded_path
 from lanes.names import fact_filename, is_fact_id, single_line
-from lanes.store_config import update_config
+from lanes.store_config import FACT_CHARS, update_config
 
 MAX_DESCRIPTION_CHARS = 1000
 MAX_SUPERSEDES = 50
@@ -44,10 +44,10 @@ async def remember(
     Raises MemoryRejected, ConfigInvalid, MemoryNotFound (an id to supersede), FileUnreadable.
     """
     text = checked_text(new.text, new.allow_secret and caller.actor == "user")
-    title = checked_line("title", new.title, MAX_TITLE_CHARS) or derive_title(text)
-    description = checked_line("description", new.description, MAX_DESCRIPTION_CHARS) or derive_description(
-        text
-    )
+    title = checked_line("title", new.title or "", MAX_TITLE_CHARS) or derive_title(text)
+    description = checked_line(
+        "description", new.description or "", MAX_DESCRIPTION_CHARS
+    ) or derive_description(text)
     if not (new.allow_secret and caller.actor == "user"):
         refuse_secrets(f"{title}\n{description}")
     await ports.index.prepare(store)
@@ -105,16 +105,16 @@ async def remember(
 
 
 def checked_text(text: str, allow_secret: bool) -> str:
-    """Return `text` without surrounding blanks; refuse an empty one and one that holds a secret."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
+    """Return `text` as a file will hold it; refuse an empty one and one that holds a secret."""
+    if len(text) > FACT_CHARS[-1]:  # whatever the store allows; and looking for secrets takes a while
+        raise MemoryRejected.too_long(len(text), FACT_CHARS[-1])
+    try:
+        text = storable(text)
+        text.encode()
+    except (Unreadable, UnicodeEncodeError) as problem:
+        raise ConfigInvalid("text", f"can't be kept in a text file ({problem})") from problem
     if not text:
         raise MemoryRejected.empty()
-    if "\0" in text:
-        raise ConfigInvalid("text", "NUL characters can't be kept in a text file")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ConfigInvalid("text", "holds half of a surrogate pair, which isn't text") from error
     if not allow_secret:
         refuse_secrets(text)
     return text
@@ -127,14 +127,12 @@ def refuse_secrets(text: str) -> None:
         raise MemoryRejected.secret(findings[0].kind)
 
 
-def checked_line(field: str, value: str | None, limit: int) -> str | None:
-    """Return a title or description as one clean line; None when nothing is left of it."""
-    if value is None:
-        return None
+def checked_line(field: str, value: str, limit: int) -> str:
+    """Return a title or description as one clean line, perhaps an empty one."""
     line = single_line(value)
     if len(line) > limit:
         raise ConfigInvalid(field, f"has {len(line)} characters, {limit} are allowed")
-    return line or None
+    return line
 
 
 def fact_from(store: StoreRef, path: str, content: bytes) -> Fact:
@@ -174,7 +172,7 @@ async def _find(ports: Ports, store: StoreRef, fact_id: str) -> Fact:
             fact = await ports.index.fact(candidate, fact_id)
             if fact is not None:
                 return fact
-    raise MemoryNotFound(f"Fact {fact_id!r}", store.name)
+    raise MemoryNotFound(f"Fact {fact_id!r}", f"store {store.name}")
 
 
 def _held(ports: Ports, view: TreeView, store: StoreRef, text: str) -> Fact | None:
@@ -201,7 +199,7 @@ def _archived(view: TreeView, old: Fact, now: str, taken: Sequence[str]) -> list
     """Return the changes that move a fact's file, as it is, into its store's archive."""
     content = view.read(old.path)
     if content is None:
-        raise MemoryNotFound(f"Fact {old.id}", old.store)
+        raise MemoryNotFound(f"Fact {old.id!r}", f"store {old.store}")
     folder = store_named(old.store).folder
     names = {path.removeprefix(f"{folder}/") for path in [*view.files(f"{folder}/{SUPERSEDED}"), *taken]}
     target = superseded_path(old.path.removeprefix(f"{folder}/"), now, names)

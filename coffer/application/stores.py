@@ -16,11 +16,9 @@ from lanes import lane_of
 from lanes.errors import Unreadable
 from lanes.layout import STORE_FILE
 from lanes.names import single_line
-from lanes.store_config import update_config
+from lanes.store_config import FACT_CHARS, RETRIEVAL_MODES, update_config
 
 MAX_LABEL_CHARS = 200
-RETRIEVAL_MODES = ("keyword", "grep", "vector")
-FACT_CHARS = (64, 32768)
 
 
 async def list_stores(ports: Ports) -> list[Store]:
@@ -78,9 +76,9 @@ async def configure_store(
     """Set a store's limits and retrieval modes; None leaves one as it is. The store must exist."""
     changes: dict[str, str | int | Sequence[str] | None] = {}
     if max_fact_chars is not None:
-        if not FACT_CHARS[0] <= max_fact_chars <= FACT_CHARS[1]:
+        if max_fact_chars not in FACT_CHARS:
             raise ConfigInvalid(
-                "max_fact_chars", f"{max_fact_chars} isn't between {FACT_CHARS[0]} and {FACT_CHARS[1]}"
+                "max_fact_chars", f"{max_fact_chars} isn't between {FACT_CHARS[0]} and {FACT_CHARS[-1]}"
             )
         changes["max_fact_chars"] = max_fact_chars
     if retrieval_modes is not None:

@@ -62,8 +62,8 @@ class StoreNotFound(Refused):
 class MemoryNotFound(Refused):
     code = "MEMORY_NOT_FOUND"
 
-    def __init__(self, what: str, store: str) -> None:
-        super().__init__(f"{what} isn't in store {store}.", store=store)
+    def __init__(self, what: str, where: str) -> None:
+        super().__init__(f"{what} isn't in {where}.", where=where)
 
 
 class MemoryRejected(Refused):

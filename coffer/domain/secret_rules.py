@@ -1,4 +1,4 @@
-"""The table of what counts as a secret, each rule with a text that has one and a text that hasn't.
+"""Secrets that are known by their own form, each rule with a text that has one and a text that hasn't.
 
 A rule is tried only where one of its keywords stands, and its pattern begins there. Repetitions are bounded
 and follow one another without overlapping, so a text costs no more than its length however it was made.
@@ -11,14 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from coffer.domain.secret_values import (
-    is_genuine,
-    is_issued,
-    is_key_block,
-    is_password,
-    is_token,
-    is_url_password,
-)
+from coffer.domain.secret_values import is_genuine, is_issued, is_key_block
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +19,7 @@ class Rule:
     """One kind of secret.
 
     What a named group of the pattern matched is the secret, without one the whole match; `accepts` has the
-    last word, told whether it stood in quotes. Keywords of patterns that ignore case are lower-case.
+    last word, and is told whether it stood in quotes. A pattern that ignores case has lower-case keywords.
     """
 
     kind: str
@@ -36,47 +29,18 @@ class Rule:
     counterexample: str
     accepts: Callable[[str, bool], bool] = is_genuine
 
-    @property
-    def ignores_case(self) -> bool:
-        return bool(self.pattern.flags & re.IGNORECASE)
-
 
 _FILL = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8yZ0c" * 4
 _HEX = "3f9a17c05be2d846" * 4
 
-# Nothing may run into the beginning: `(?<![A-Za-z0-9])`, and where plain letters and digits follow, nothing that
-# could be the inside of base64.
-_FREE = r"(?<![A-Za-z0-9])"
-_NOT_BASE64 = r"(?<![A-Za-z0-9+/_-])"
+# Nothing may run into the beginning, but for a line break in escaped text; where plain letters and digits follow,
+# it also mustn't lie inside base64. It keeps a pattern from being tried again within what it has just read.
+_ESCAPED_BREAK = r"(?<=\\[nrt])"
+_FREE = rf"(?:(?<![A-Za-z0-9_-])|{_ESCAPED_BREAK})"
+_NOT_BASE64 = rf"(?:(?<![A-Za-z0-9+/_-])|{_ESCAPED_BREAK})"
 _END = r"(?![A-Za-z0-9])"
 
-# Between the name of a value and the value: end of a quoted or emphasised name, a type, then `=`, `:`, "is" …
-_ASSIGNS = (
-    r"(?:[_-]?(?:base|value|prod|production|dev|development|staging|live|main|primary|[0-9]{1,3}))?"
-    r"\\?[\"'`*]{0,3}(?:[ \t]\([^()\n]{1,30}\))?"
-    r"(?:[ \t]{0,3}:[ \t]{0,3}[a-z]{2,12}(?:[ \t]?\|[ \t]?none)?[ \t]{0,3}(?==))?"
-    r"(?:[ \t](?:for|of|to|on|in|at)(?:[ \t][^\s:=,.;|]{1,30}){1,4})?"
-    r"(?:[ \t]{0,8}(?:=>|->|:=|:(?![:=])|=(?![=~>])|\||→|：|＝)\*{0,2}[ \t]{0,8}|[ \t](?:is|was)(?:[ \t]now)?:?[ \t]{1,3}"
-    r"|[ \t]?(?:是|为|は|が)[ \t]?"
-    r"|[ \t]{1,3}(?=\\?[\"'`]|[A-Za-z0-9_-]{24,512}(?![\w.(\[-]))|>(?=[^\s<>]{6,200}</))"
-)
-_VALUE = (
-    r"(?:[bru]{0,2}\\?([\"'`])(?P<quoted>[^\s\"'`\\]{6,512})\\?\1"
-    r"|\*{0,2}(?P<bare>[^\s\"'`,;<>(){}\[\]|\\。，、]{6,512}+)(?![(\[]))"
-)
-# Which keys are secret; `cache_key` and `public_key` aren't. A lookbehind must have one length.
-_KEY_OF = "|".join(
-    f"(?<={words})|(?<={words}[ _-])"
-    for words in (
-        "(?:api|app)",
-        "auth",
-        "(?:access|master|client)",
-        "(?:private|signing|account|service|license|webhook|session|storage)",
-        "encryption",
-    )
-)
-
-RULES = (
+ISSUED = (
     Rule(
         "private key",
         ("-----BEGIN ",),
@@ -118,7 +82,8 @@ RULES = (
         "GitHub token",
         ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
         re.compile(
-            _FREE + r"(?:gh[pousr]_[A-Za-z0-9]{36,255}|ghs_[0-9]{1,12}_[A-Za-z0-9._-]{36,2000}|github_pat_\w{36,255})"
+            _FREE
+            + r"(?:gh[pousr]_[A-Za-z0-9]{36,255}|ghs_[0-9]{1,12}_[A-Za-z0-9._-]{36,2000}|github_pat_\w{36,255})"
         ),
         "gh" + "p_" + _FILL[:36],
         "Personal tokens begin with ghp_ or github_pat_.",
@@ -126,7 +91,9 @@ RULES = (
     Rule(
         "GitLab token",
         ("glpat-", "gldt-", "glrt-", "glptt-", "glcbt-", "glagent-", "gloas-"),
-        re.compile(_FREE + r"gl(?:pat|dt|rt|ptt|cbt|agent|oas)-[A-Za-z0-9_.-]{19,300}[A-Za-z0-9_]"),
+        re.compile(
+            _FREE + r"gl(?:pat|dt|rt|ptt|cbt|agent|oas)-[A-Za-z0-9_-]{20,300}(?:\.[a-z0-9]{2,12}){0,2}"
+        ),
         "gl" + "pat-" + _FILL[:20],
         "glpat-<token> goes into the variable",
         is_issued,
@@ -141,7 +108,12 @@ RULES = (
     Rule(
         "OpenAI key",
         ("sk-",),
-        re.compile(_FREE + r"sk-(?!ant-|or-)(?:(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,256}|[A-Za-z0-9]{32,64}" + _END + ")"),
+        re.compile(
+            _FREE
+            + r"sk-(?!ant-|or-)(?:(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,256}|[A-Za-z0-9]{32,64}"
+            + _END
+            + ")"
+        ),
         "sk-" + "proj-" + _FILL[:48],
         "The class sk-cube-grid and the branch task-proj-rename-everything-again.",
     ),
@@ -260,7 +232,8 @@ RULES = (
         ("gsk_", "xai-", "pplx-", "r8_", "lin_api_", "ntn_", "dckr_pat_", "glsa_", "shpat_", "sbp_", "tskey-")
         + ("dp.pt.", "PMAK-", "figd_", "ATATT3", "rubygems_", "dapi"),
         re.compile(
-            _FREE + r"(?:(?:gsk_|xai-|pplx-|r8_|lin_api_|ntn_|shpat_|sbp_|glsa_|dp\.pt\.|rubygems_)[A-Za-z0-9]{26,300}"
+            _FREE
+            + r"(?:(?:gsk_|xai-|pplx-|r8_|lin_api_|ntn_|shpat_|sbp_|glsa_|dp\.pt\.|rubygems_)[A-Za-z0-9]{26,300}"
             r"|(?:dckr_pat_|figd_)[A-Za-z0-9_-]{26,64}|tskey-[a-z]{3,8}-[A-Za-z0-9-]{20,100}"
             r"|PMAK-[a-f0-9]{24}-[a-f0-9]{34}|ATATT3[A-Za-z0-9_=-]{60,300}|dapi[a-f0-9]{32}" + _END + ")"
         ),
@@ -275,92 +248,5 @@ RULES = (
         ),
         "ey" + "JhbGciOiJIUzI1NiJ9.ey" + "JzdWIiOiIxMjM0NSJ9." + _FILL[:43],
         "The header eyJhbGciOiJIUzI1NiJ9 is only {alg: HS256}.",
-    ),
-    Rule(
-        "authorization header",
-        ("authorization",),
-        re.compile(
-            r"(?i)authorization[\"'`]?[ \t]{0,3}[:=][ \t]{0,3}[\"'`]?(?:basic|bearer|token|apikey|digest)[ \t]{1,3}"
-            r"(?P<secret>[A-Za-z0-9_.=+/~-]{10,2000})"
-        ),
-        "Authorization: Bas" + "ic YW5uOm1hNHNlYzIz",
-        "Authorization: Bearer <token>",
-        is_issued,
-    ),
-    Rule(
-        "bearer token",
-        ("bearer ",),
-        re.compile(r"(?i)(?<![a-z0-9])bearer[ \t]{1,3}(?P<secret>[a-z0-9_.=+/~-]{16,2000})"),
-        "curl -H 'Bea" + "rer " + _FILL[:40] + "'",
-        "Bearer authentication_with_oauth2 needs a bearer token-endpoint-v2.",
-        is_token,
-    ),
-    Rule(
-        "database password",
-        ("postgres://", "postgresql://", "mysql://", "mariadb://", "mongodb://", "mongodb+srv://", "redis://", "rediss://")
-        + ("amqp://", "amqps://", "mssql://", "clickhouse://", "postgresql+", "mysql+"),
-        re.compile(
-            r"[a-z]{4,10}(?:\+[a-z0-9]{2,12})?://(?P<user>[^\s/?#@:\"'`<>]{0,100}):"
-            r"(?!(?P=user)@)(?P<secret>[^\s/?#\"'`<>]{3,200})@[^\s@/]"
-        ),
-        "DATABASE_URL=postgres://app:" + "k3Zr9" + "fQw@db.internal/app",
-        "postgres://postgres:postgres@localhost/app and mysql://root:$PASS@db/app",
-        is_url_password,
-    ),
-    Rule(
-        "password in a URL",
-        ("://",),
-        re.compile(
-            r"://(?P<user>[^\s/?#@:\"'`<>]{0,100}):(?!(?P=user)@)(?P<secret>[^\s/?#\"'`<>]{3,200})@[^\s@/]"
-        ),
-        "git clone https://ann:" + "k3Zr9" + "fQw@git.internal/app.git",
-        "https://user:password@host/path, http://localhost:8080/@scope/pkg",
-        is_url_password,
-    ),
-    Rule(
-        "password on a command line",
-        ("--password ", "--passwd ", "--token ", "--api-key ", "--secret ", "-u ", "--user ", "sshpass -p", "login "),
-        re.compile(
-            r"(?:(?<![\w-])--(?:password|passwd|token|api-key|secret) {1,3}|(?<![\w-])(?:-u|--user) {1,3}[\"']?[\w.@-]{1,64}:"
-            r"|sshpass -p ?|login[ \n]\S{1,64}\s{1,4}password\s)[\"']?(?P<bare>[^\s\"'`<>()]{6,200})"
-        ),
-        "curl -u ann:" + "k3Zr9" + "fQw https://api.internal",
-        "docker run -u 1000:1000 --token $TOKEN --password hunter",
-        is_password,
-    ),
-    Rule(
-        "password",
-        ("passw", "passphrase", "passcode", "pwd", "_pass", "pw", "密码", "密碼", "パスワード", "비밀번호"),
-        re.compile(
-            r"(?i)(?:passw(?:or[dt]|d)|passphrase|passcode|pwd|(?<![a-z0-9])pw|_pass|密码|密碼|パスワード|비밀번호)"
-            + _ASSIGNS + _VALUE
-        ),
-        "the db password is " + "k3Zr9" + "fQw",
-        "the db password is in the vault; password = os.environ['DB_PASSWORD1']",
-        is_password,
-    ),
-    Rule(
-        "secret",
-        ("secret", "credential", "令牌", "密钥", "密鑰"),
-        re.compile(r"(?i)(?:secret(?:[ _-]?key)?|credentials?|令牌|密钥|密鑰)" + _ASSIGNS + _VALUE),
-        "client_secret: " + _FILL[:20],
-        "secret: <your-secret>, client_secret = get_secret2()",
-        is_token,
-    ),
-    Rule(
-        "token",
-        ("token",),
-        re.compile(r"(?i)(?<!page[_-])(?<!next[_-])(?<!next)(?<!page)token" + _ASSIGNS + _VALUE),
-        '"access_token": "' + _FILL[:20] + '"',
-        "self.access_token = access_token; the token is base64-encoded",
-        is_token,
-    ),
-    Rule(
-        "secret key",
-        ("key",),
-        re.compile(rf"(?i)(?:{_KEY_OF})key" + _ASSIGNS + _VALUE),
-        "api_key: " + _FILL[:20],
-        "api_key = settings.api_key2 and API key: see 1Password",
-        is_token,
     ),
 )

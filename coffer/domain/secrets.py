@@ -7,18 +7,24 @@ model. What is found is named by kind and place only; nothing here keeps or retu
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from coffer.domain.secret_rules import RULES, Rule
+from coffer.domain.named_secrets import NAMED
+from coffer.domain.secret_rules import ISSUED, Rule
+
+# Where several rules find the same, the first names it.
+RULES = (*ISSUED, *NAMED)
 
 # Names and values as in a `.env` file or in shell; a comma or bracket at the end would make it code.
-_ENV_LINE = re.compile(r"[ \t]{0,8}(?:export[ \t]{1,4})?[A-Za-z_][A-Za-z0-9_]{1,63}=[^\s=][^\n]*(?<![,;({\[])")
+_ENV_LINE = re.compile(
+    r"[ \t]{0,8}(?:export[ \t]{1,4})?[A-Za-z_][A-Za-z0-9_]{1,63}=[^\s=][^\n]*(?<![,;({\[])"
+)
 _BLANK_OR_COMMENT = re.compile(r"[ \t]*(?:#[^\n]*)?")
 _MOST_BETWEEN = 2
 _FARTHEST_IN_LINE = 1024
-# A pattern stops at its bound; what runs on belongs to the secret.
-_REST = re.compile(r"[A-Za-z0-9+/=_-]*")
+_RUNS_ON = frozenset(string.ascii_letters + string.digits + "+/=_-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,6 @@ def find_secrets(text: str) -> list[Finding]:
     found: list[Finding] = []
     for finding in sorted(_matches(text), key=lambda each: each.start):
         if found and finding.start < found[-1].end:
-            # The rule that stands first in the table names what several found.
             before = found.pop()
             finding = Finding(before.kind, before.start, max(before.end, finding.end))
         found.append(finding)
@@ -76,7 +81,9 @@ def _try(rule: Rule, text: str, position: int) -> Finding | None:
     if not rule.accepts(text[start:end], group == "quoted"):
         return None
     if end == match.end():
-        end = _REST.match(text, end).end()
+        # A pattern stops at its bound; what runs on belongs to the secret.
+        while end < len(text) and text[end] in _RUNS_ON:
+            end += 1
     return Finding(rule.kind, start, end)
 
 

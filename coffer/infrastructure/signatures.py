@@ -6,10 +6,9 @@ import getpass
 import socket
 from collections.abc import Mapping
 
-from gitsync.repo import Signature
-
 from coffer.domain.changes import ChangeSet
 from coffer.domain.facts import Caller
+from gitsync.repo import Signature
 from lanes.names import single_line, slug
 
 COFFER = Signature("Coffer", "coffer@localhost")
@@ -53,9 +52,7 @@ def edit_message(edits: Mapping[str, bytes | None]) -> str:
 
 
 def _agent(caller: Caller) -> str:
-    """Return an agent's name as git allows one in a signature."""
-    name = single_line(caller.agent or "agent")[:100]
-    return "".join(c for c in name if c not in "<>").strip(" .,:;\"'") or "agent"
+    return single_line(caller.agent or "")[:100] or "agent"
 
 
 def _message(subject: str, trailers: Mapping[str, str]) -> str:

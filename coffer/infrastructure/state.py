@@ -135,7 +135,9 @@ class SqliteState:
     # ── the database ──────────────────────────────────────────────────────────────────────────────────────
 
     def _put(self, statement: str, *values: object) -> None:
-        self._queue.append((statement, values))
+        # Half of a surrogate pair, from a folder's or an agent's name, is nothing that SQLite can store.
+        clean = tuple(v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for v in values)
+        self._queue.append((statement, clean))
         self._wake.set()
 
     async def _flush(self) -> None:

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 import trio
-from gitsync.history import Entry, deleted_path, history, read_at
-from gitsync.repo import Repository
 
 from coffer.domain.errors import MemoryNotFound, StoreReadOnly
 from coffer.domain.facts import CommitInfo
 from coffer.infrastructure.signatures import COFFER
 from gitsync.errors import RepositoryUnusable, UnknownCommit
+from gitsync.history import Entry, deleted_path, history, read_at
+from gitsync.repo import Repository
 
 T = TypeVar("T")
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from gitsync.commit import Outcome, Step, commit
-from gitsync.recover import recover, retry_pending
-from gitsync.repo import Repository
-
 from coffer.domain.activity import Finding
 from coffer.domain.changes import ChangeSet
 from coffer.domain.ports import Clock
 from coffer.infrastructure.failpoints import Reached
 from coffer.infrastructure.signatures import COFFER, author_of, edit_message, local_user, message_of
 from coffer.infrastructure.tree_files import TEMPORARY_PREFIX, TEMPORARY_SUFFIX
+from gitsync.commit import Outcome, Step, commit
 from gitsync.errors import GitError, RepositoryUnusable
+from gitsync.recover import recover, retry_pending
+from gitsync.repo import Repository
 from lanes import LANES, lane_of
 from lanes.layout import store_of
 

@@ -51,7 +51,10 @@ class Shim:
             folder = os.fsencode(os.getcwd())
         except OSError:
             folder = b""  # it was removed under our feet
-        self.meta = {"coffer/cwd": folder.decode("utf-8", "replace")}
+        try:
+            self.meta = {"coffer/cwd": folder.decode()}
+        except UnicodeDecodeError:
+            self.meta = {"coffer/cwd": ""}  # the header holds every byte
         self.headers = f"X-Coffer-Cwd: {_quoted(folder)}\r\n"
         if agent:
             self.meta["coffer/agent"] = agent

@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from coffer.infrastructure.index.stop_words import STOP_PAIRS, STOP_WORDS
 
@@ -28,10 +29,15 @@ _CJK = (
 _CJK_RUN = re.compile(f"[{_CJK}]+")
 _WORD = re.compile(r"[^\W_]+")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
-_NAME = re.compile(r"[A-Za-z0-9]+(?:[_.-][A-Za-z0-9]+)*")
+# Plain words and numbers match without the group, so that findall tells the rest apart at its own speed.
+_NAME = re.compile(
+    r"(?>[A-Z]?[a-z]+|[A-Z]+|[0-9]+)(?![A-Za-z0-9]|[_.-][A-Za-z0-9])"
+    r"|([A-Za-z0-9]+(?:[_.-][A-Za-z0-9]+)*)"
+)
 _PLAIN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _JOINT = re.compile("[_.-]")
+_REMEMBERED = 64
 _DAKUTEN = "\u3099\u309a"  # they tell kana apart, as no accent does
 
 
@@ -54,17 +60,26 @@ def identifier_terms(text: str) -> list[str]:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     found: list[str] = []
-    for name in _NAME.findall(text):
-        if (name.isalpha() and name[1:].islower()) or _PLAIN.fullmatch(name):
-            continue  # nearly all of them
-        elements = _JOINT.split(name)
-        for element in elements:
-            if not _PLAIN.fullmatch(element):
-                found += [part.lower() for part in _PART.findall(element) if len(part) > 1]
-        glued = "".join(elements)
-        if len(elements) > 1 and 4 <= len(glued) <= 40 and not glued.isdigit():
-            found.append(glued.lower())
+    for name in filter(None, _NAME.findall(text)):
+        found += _inside(name) if len(name) <= _REMEMBERED else _inside.__wrapped__(name)
     return found
+
+
+@lru_cache(maxsize=4096)
+def _inside(name: str) -> tuple[str, ...]:
+    """Take one name apart; the same ones come again and again."""
+    elements = _JOINT.split(name)
+    found = [
+        part.lower()
+        for element in elements
+        if not _PLAIN.fullmatch(element)
+        for part in _PART.findall(element)
+        if len(part) > 1
+    ]
+    glued = "".join(elements)
+    if len(elements) > 1 and 4 <= len(glued) <= 40 and not glued.isdigit():
+        found.append(glued.lower())
+    return tuple(found)
 
 
 def cjk_runs(folded: str) -> list[str]:

@@ -36,11 +36,11 @@ class Database:
         """Bring the rows of these stores in line with their files."""
         with self.connections.lock:
             db = self.connections.writer
-            for files in stores:
-                if files.name not in self._seen:
-                    self._seen[files.name] = recall_seen(db, files.name)
+            each = {files.name: files for files in stores}
+            for name in each.keys() - self._seen.keys():
+                self._seen[name] = recall_seen(db, name)
             Reconciliation(db, self._inspect, self._reached, self._now).run(
-                [(files, self._seen[files.name]) for files in stores]
+                [(files, self._seen[name]) for name, files in each.items()]
             )
 
     def search(self, query: str, stores: Sequence[str], limit: int) -> list[Match]:
@@ -123,7 +123,11 @@ class Database:
                 db.execute("BEGIN IMMEDIATE")
                 self._reached("sql-begun")
                 try:
-                    rows.remove_store(db, row[0])
+                    writer = rows.Writer(db)
+                    writer.remove(row[0])
+                    writer.finish()
+                    db.execute("DELETE FROM files WHERE store = ?", row)
+                    db.execute("DELETE FROM stores WHERE number = ?", row)
                     db.execute("COMMIT")
                 except BaseException:
                     with suppress(DatabaseError):

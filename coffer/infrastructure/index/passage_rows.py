@@ -16,10 +16,12 @@ _MONTHS = (
     ("January", "February", "March", "April", "May", "June")
     + ("July", "August", "September", "October", "November", "December")
 )  # fmt: skip
-_SHORTEST_WORD, _LONGEST_WORD = 3, 40
 
 Piece = tuple[int, int, str]
 """Start and end of a passage in its text, and the headings above it."""
+
+PassageRow = tuple[int, str, str, str, str, str, str]
+"""A row of `passages`, its number first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,8 @@ class Indexed:
     text: str
 
 
-def passage_rows(document: Indexed) -> tuple[list[tuple[int | str, ...]], set[str]]:
-    """Return the rows for `passages`, rowid first, and the words for the vocabulary."""
+def passage_rows(document: Indexed) -> tuple[list[PassageRow], set[str]]:
+    """Return the rows for `passages`, and the words that the document holds."""
     title, title_names = terms(document.title)
     held = {*title, *title_names}
     pieces = []
@@ -55,11 +57,11 @@ def passage_rows(document: Indexed) -> tuple[list[tuple[int | str, ...]], set[st
             meta += described + described_names
     dates, context = " ".join(meta), " ".join(terms(document.ctx)[0])
     first, scope = document.number * PASSAGES, scope_token(document.store)
-    rows: list[tuple[int | str, ...]] = [
+    rows = [
         (first + position, heading, body, dates, " ".join(names), context, scope)
         for position, (heading, body, names) in enumerate(pieces)
     ]
-    return rows, {w for w in held if _SHORTEST_WORD <= len(w) <= _LONGEST_WORD and not w.isdigit()}
+    return rows, held
 
 
 def _days(document: Indexed) -> list[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 
 from coffer.infrastructure.index.scan import OPEN_FOLDER, Stamp, stamp_of
 
@@ -23,17 +22,35 @@ class Gone(Exception):
         self.problem = problem
 
 
-@contextmanager
-def folder_inside(root: str, folder: str) -> Iterator[int]:
-    """Open a folder of a store without following a symbolic link; raises Gone, or OSError."""
-    handle = _enter(root, None)
+def read_files(
+    root: str, folder: str, names: Sequence[str]
+) -> Iterator[tuple[str, tuple[bytes, Stamp] | Gone | OSError]]:
+    """Yield each file of one folder of a store, or what stands in the way of reading it."""
     try:
-        for name in folder.split("/"):
-            outer, handle = handle, _enter(name, handle)
-            os.close(outer)
-        yield handle
+        handle = _folder_inside(root, folder)
+    except (Gone, OSError) as error:
+        yield from ((name, error) for name in names)
+        return
+    try:
+        for name in names:
+            try:
+                yield name, _read_whole(handle, name)
+            except (Gone, OSError) as error:
+                yield name, error
     finally:
         os.close(handle)
+
+
+def _folder_inside(root: str, folder: str) -> int:
+    """Open a folder of a store without following a symbolic link."""
+    handle = _enter(root, None)
+    for name in folder.split("/"):
+        try:
+            inner = _enter(name, handle)
+        finally:
+            os.close(handle)
+        handle = inner
+    return handle
 
 
 def _enter(name: str, parent: int | None) -> int:
@@ -43,7 +60,7 @@ def _enter(name: str, parent: int | None) -> int:
         raise Gone from None
 
 
-def read_whole(folder: int, name: str) -> tuple[bytes, Stamp]:
+def _read_whole(folder: int, name: str) -> tuple[bytes, Stamp]:
     """Return a file's bytes and the stamp they had; raises Gone, or OSError also while it keeps changing."""
     for _ in range(_ATTEMPTS):
         try:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from coffer.domain.changes import etag_of
 from coffer.infrastructure.failpoints import Reached
-from coffer.infrastructure.index import rows, vocabulary
+from coffer.infrastructure.index import rows
 from coffer.infrastructure.index.connections import Connection, DatabaseError
 from coffer.infrastructure.index.readers import READERS
-from coffer.infrastructure.index.reading import Gone, folder_inside, read_whole
+from coffer.infrastructure.index.reading import Gone, read_files
 from coffer.infrastructure.index.records import StoreFiles
 from coffer.infrastructure.index.scan import Seen, Stamp, is_racy, scan
 from lanes import lane_of
@@ -34,70 +33,57 @@ class Reconciliation:
         self._reached = reached
         self._now = now
         self._numbers: dict[str, int] = {}
-        self._counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
-        self._claims: set[tuple[int, str]] = set()
+        self._writer = rows.Writer(db)
         self._noted: list[tuple[Seen, str, Stamp | None, bool]] = []
 
     def run(self, stores: Sequence[tuple[StoreFiles, Seen]]) -> None:
         """Look at every store, write what changed, commit."""
-        problems: list[tuple[Seen, list[tuple[str, str]]]] = []
+        scanned: list[tuple[Seen, list[tuple[str, str]]]] = []
         try:
             for files, seen in stores:
                 now = self._now()
                 changes = scan(files.folder, seen)
                 for folder, names in changes.suspects:
                     changes.problems += self._folder(files, seen, folder, names, now)
-                problems.append((seen, changes.problems))
-            if self._db.in_transaction:
+                scanned.append((seen, changes.problems))
+            if committed := self._db.in_transaction:
                 self._commit(stores)
         except BaseException:
             if self._db.in_transaction:
                 with suppress(DatabaseError):
                     self._db.execute("ROLLBACK")
             raise
-        for seen, found in problems:
-            seen.problems = found
+        for seen, problems in scanned:
+            seen.problems = problems
         for seen, path, stamp, racy in self._noted:
             if stamp is None:
                 seen.drop(path)
             else:
                 seen.keep(path, stamp, racy)
+        if committed:
+            self._reached("sql-committed")
 
     def _folder(
         self, files: StoreFiles, seen: Seen, folder: str, names: Sequence[str], now: int
     ) -> list[tuple[str, str]]:
         """Read what looks changed in one folder; return what stands in the way."""
         problems: list[tuple[str, str]] = []
-        left = list(reversed(names))
-        try:
-            with folder_inside(files.folder, folder) as handle:
-                while left:
-                    path = f"{folder}/{left[-1]}"
-                    try:
-                        data, stamp = read_whole(handle, left[-1])
-                        self._file(files.name, seen, path, data, stamp, now)
-                    except Gone as gone:
-                        self._gone(files.name, seen, path)
-                        if gone.problem:
-                            problems.append((path, gone.problem))
-                    except OSError as error:
-                        problems.append((path, f"can't be read: {error.strerror}"))
-                    left.pop()
-        except Gone:
-            for name in left:
-                self._gone(files.name, seen, f"{folder}/{name}")
-        except OSError as error:
-            problems.append((folder, f"can't be read: {error.strerror}"))
+        for name, found in read_files(files.folder, folder, names):
+            path = f"{folder}/{name}"
+            if isinstance(found, Gone):
+                self._gone(files.name, seen, path)
+                problems += [(path, found.problem)] if found.problem else []
+            elif isinstance(found, OSError):
+                problems.append((path, f"can't be read: {found.strerror}"))
+            else:
+                self._file(files.name, seen, path, *found, now)
         return problems
 
     def _file(self, store: str, seen: Seen, path: str, data: bytes, stamp: Stamp, now: int) -> None:
         racy = is_racy(stamp, now)
         etag = etag_of(data)
         signature = " ".join(map(str, stamp))
-        last = self._db.execute(
-            "SELECT stamp, etag FROM files WHERE path = ? AND store = (SELECT number FROM stores WHERE name = ?)",
-            (path, store),
-        ).fetchone()
+        last = self._last(store, path) if seen.knows(path) else None
         self._noted.append((seen, path, stamp, racy))
         if last == (signature, etag):
             if not racy:
@@ -127,26 +113,23 @@ class Reconciliation:
             ).fetchall()
             if held == [(etag, entry.created_at, entry.updated_at) for entry in entries]:
                 return  # only touched
-            self._remove(store, path)
+            self._writer.remove(store, path)
         for entry in entries:
-            rows.insert(self._db, store, path, etag, entry, self._counts[store])
-            if entry.note.minted:
-                self._claims.add((store, entry.note.id))
+            self._writer.insert(store, path, etag, entry)
+
+    def _last(self, store: str, path: str) -> tuple[str, str] | None:
+        row: tuple[str, str] | None = self._db.execute(
+            "SELECT stamp, etag FROM files WHERE path = ? AND store = (SELECT number FROM stores WHERE name = ?)",
+            (path, store),
+        ).fetchone()
+        return row
 
     def _gone(self, store: str, seen: Seen, path: str) -> None:
         self._noted.append((seen, path, None, False))
-        if self._db.execute(
-            "SELECT 1 FROM files WHERE path = ? AND store = (SELECT number FROM stores WHERE name = ?)",
-            (path, store),
-        ).fetchone():
+        if seen.knows(path):
             number = self._begin(store)
-            self._remove(number, path)
+            self._writer.remove(number, path)
             self._db.execute("DELETE FROM files WHERE store = ? AND path = ?", (number, path))
-
-    def _remove(self, store: int, path: str) -> None:
-        self._claims |= {
-            (store, own_id) for own_id in rows.remove(self._db, store, path, self._counts[store])
-        }
 
     def _begin(self, store: str) -> int:
         """Make sure that a transaction is open and return the store's number."""
@@ -159,16 +142,12 @@ class Reconciliation:
         return self._numbers[store]
 
     def _commit(self, stores: Sequence[tuple[StoreFiles, Seen]]) -> None:
-        for number, counts in self._counts.items():
-            vocabulary.add(self._db, number, counts)
-        for number, own_id in sorted(self._claims):
-            rows.settle(self._db, number, own_id)
+        self._writer.finish()
         for files, seen in stores:
             calm(self._db, files.name, seen)
         self._db.execute("COMMIT")
         for _, seen in stores:
             seen.calm.clear()
-        self._reached("sql-committed")
 
 
 def calm(db: Connection, store: str, seen: Seen) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from coffer.infrastructure.index import vocabulary
 from coffer.infrastructure.index.connections import Connection
-from coffer.infrastructure.index.passage_rows import Indexed, Piece, passage_rows
+from coffer.infrastructure.index.passage_rows import Indexed, PassageRow, Piece, passage_rows
 from coffer.infrastructure.index.records import Document
 from lanes.knowledge import Note
 from lanes.names import path_id
@@ -25,11 +26,12 @@ _INSERT = (
     "created_at, updated_at, etag, digest, description, pieces, ctx, text) "
     "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_PASSAGE = (
-    "INSERT INTO passages(rowid, title, body, meta, aux, ctx, scope) VALUES(?, ?, ?, ?, ?, ?, ?)",
+_PUT_IN = "INSERT INTO passages(rowid, title, body, meta, aux, ctx, scope) VALUES(?, ?, ?, ?, ?, ?, ?)"
+_TAKE_OUT = (
     "INSERT INTO passages(passages, rowid, title, body, meta, aux, ctx, scope) "
-    "VALUES('delete', ?, ?, ?, ?, ?, ?, ?)",
+    "VALUES('delete', ?, ?, ?, ?, ?, ?, ?)"
 )
+_MANY = 2000
 _INDEXED = (
     "SELECT number, store, title, description, created_at, updated_at, pieces, ctx, text, own_id "
     "FROM documents WHERE "
@@ -79,60 +81,84 @@ def digest(text: str) -> int | None:
     return int.from_bytes(hashlib.blake2b(encoded, digest_size=8).digest(), signed=True)
 
 
-def insert(db: Connection, store: int, path: str, etag: str, entry: Entry, words: Counter[str]) -> None:
-    """Write one document with its passages, and add its words to `words`."""
-    note = entry.note
-    pieces: list[Piece] = [(piece.start, piece.end, piece.heading) for piece in passages(note.body)]
-    pieces = pieces or [(0, 0, "")]
-    values = (
-        *(store, path, note.lane, note.id, note.id if note.minted else None, note.minted, note.title),
-        *(note.actor, note.agent, note.origin_session_id, entry.created_at, entry.updated_at),
-        *(etag, digest(note.body), note.description, json.dumps(pieces), entry.ctx, note.body),
-    )
-    number = db.execute(_INSERT, values).lastrowid
-    assert number is not None
-    times = entry.created_at, entry.updated_at
-    found, held = passage_rows(
-        Indexed(number, store, note.title, note.description, *times, pieces, entry.ctx, note.body)
-    )
-    db.executemany(_PASSAGE[0], found)
-    words.update(held)
+class Writer:
+    """Writes documents in the open transaction; `finish` completes what else hangs on them.
 
+    The rows of the full text are collected and written many at a time: FTS5 flushes its buffer whenever
+    another statement comes between, which takes longer than all the rest.
+    """
 
-def remove(db: Connection, store: int, path: str, words: Counter[str]) -> list[str]:
-    """Remove a file's documents, take their words from `words`, and return the ids that they claimed."""
-    return _remove(db, "store = ? AND path = ?", (store, path), words)
+    def __init__(self, db: Connection) -> None:
+        self._db = db
+        self._old: list[PassageRow] = []
+        self._new: list[PassageRow] = []
+        self._words: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        self._claims: set[tuple[int, str]] = set()
 
+    def insert(self, store: int, path: str, etag: str, entry: Entry) -> None:
+        """Write one document."""
+        note = entry.note
+        pieces: list[Piece] = [(piece.start, piece.end, piece.heading) for piece in passages(note.body)]
+        pieces = pieces or [(0, 0, "")]
+        own_id = note.id if note.minted else None
+        times = entry.created_at, entry.updated_at
+        values = (
+            *(store, path, note.lane, note.id, own_id, note.minted, note.title, note.actor, note.agent),
+            *(note.origin_session_id, *times, etag, digest(note.body)),
+            *(note.description, json.dumps(pieces), entry.ctx, note.body),
+        )
+        number = self._db.execute(_INSERT, values).lastrowid
+        assert number is not None
+        found, held = passage_rows(
+            Indexed(number, store, note.title, note.description, *times, pieces, entry.ctx, note.body)
+        )
+        self._new += found
+        self._words[store].update(held)
+        if own_id:
+            self._claims.add((store, own_id))
+        if len(self._new) >= _MANY:
+            self._flush()
 
-def remove_store(db: Connection, store: int) -> None:
-    """Remove everything that is known of a store."""
-    _remove(db, "store = ?", (store,), Counter())
-    for table in ("files", "vocabulary"):
-        db.execute(f"DELETE FROM {table} WHERE store = ?", (store,))
-    db.execute("DELETE FROM stores WHERE number = ?", (store,))
+    def remove(self, store: int, path: str | None = None) -> None:
+        """Remove the documents of a file, or all of a store."""
+        condition, values = (
+            ("store = ?", [store]) if path is None else ("store = ? AND path = ?", [store, path])
+        )
+        for row in self._db.execute(_INDEXED + condition, values).fetchall():
+            found, held = passage_rows(Indexed(*(*row[:6], json.loads(row[6]), *row[7:9])))
+            self._old += found
+            self._words[store].subtract(held)
+            if row[9]:
+                self._claims.add((store, row[9]))
+        self._db.execute(f"DELETE FROM documents WHERE {condition}", values)
 
+    def finish(self) -> None:
+        """Bring full text, vocabulary and ids in line with the documents."""
+        self._flush()
+        for store, words in self._words.items():
+            vocabulary.add(self._db, store, words)
+        for store, own_id in sorted(self._claims):
+            self._settle(store, own_id)
 
-def _remove(db: Connection, condition: str, values: tuple[int | str, ...], words: Counter[str]) -> list[str]:
-    claimed: list[str] = []
-    for row in db.execute(_INDEXED + condition, values).fetchall():
-        found, held = passage_rows(Indexed(*(*row[:6], json.loads(row[6]), *row[7:9])))
-        db.executemany(_PASSAGE[1], found)
-        db.execute("DELETE FROM documents WHERE number = ?", (row[0],))
-        words.subtract(held)
-        claimed += [row[9]] if row[9] else []
-    return claimed
+    def _flush(self) -> None:
+        # A number that became free may have been given away again, so what is old goes first.
+        self._db.executemany(_TAKE_OUT, self._old)
+        self._db.executemany(_PUT_IN, self._new)
+        self._old.clear()
+        self._new.clear()
 
-
-def settle(db: Connection, store: int, own_id: str) -> None:
-    """Give a claimed id to the oldest file that carries it; the others are known by their path."""
-    rows = db.execute(
-        "SELECT number, path, id FROM documents WHERE store = ? AND own_id = ? ORDER BY created_at, path",
-        (store, own_id),
-    ).fetchall()
-    for place, (number, path, known_as) in enumerate(rows):
-        right = path_id(path) if place else own_id
-        if right != known_as:
-            db.execute("UPDATE documents SET id = ?, minted = ? WHERE number = ?", (right, not place, number))
+    def _settle(self, store: int, own_id: str) -> None:
+        """Give a claimed id to the oldest file that carries it; the others are known by their path."""
+        rows = self._db.execute(
+            "SELECT number, path, id FROM documents WHERE store = ? AND own_id = ? ORDER BY created_at, path",
+            (store, own_id),
+        ).fetchall()
+        for place, (number, path, known_as) in enumerate(rows):
+            right = path_id(path) if place else own_id
+            if right != known_as:
+                self._db.execute(
+                    "UPDATE documents SET id = ?, minted = ? WHERE number = ?", (right, not place, number)
+                )
 
 
 def fetch(

@@ -53,6 +53,11 @@ class Seen:
     calm: set[str] = field(default_factory=set)
     problems: list[tuple[str, str]] = field(default_factory=list)
 
+    def knows(self, path: str) -> bool:
+        """Say whether the index has a row for this file."""
+        folder, _, name = path.rpartition("/")
+        return name in self.stamps.get(folder, _NO_STAMPS)
+
     def keep(self, path: str, stamp: Stamp, racy: bool) -> None:
         """Note the state of a file."""
         folder, _, name = path.rpartition("/")

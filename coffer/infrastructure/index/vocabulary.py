@@ -13,13 +13,18 @@ from collections.abc import Sequence
 from coffer.infrastructure.index.analyse import quoted
 from coffer.infrastructure.index.connections import Connection
 
+_SHORTEST, _LONGEST = 3, 40
 MENDABLE = 4
 """Letters from which on a word can be mistyped."""
 
 
 def add(db: Connection, store: int, counts: Counter[str]) -> None:
     """Add to the number of documents that hold each word; a word that none holds any more goes."""
-    changed = [(store, word, change) for word, change in counts.items() if change]
+    changed = [
+        (store, word, change)
+        for word, change in counts.items()
+        if change and _SHORTEST <= len(word) <= _LONGEST and not word.isdigit()
+    ]
     db.executemany(
         "INSERT INTO vocabulary(store, word, df) VALUES(?, ?, ?) "
         "ON CONFLICT(store, word) DO UPDATE SET df = df + excluded.df",

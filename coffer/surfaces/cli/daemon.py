@@ -6,15 +6,24 @@ import argparse
 import json
 import os
 import signal
+import sys
 import time
 from contextlib import suppress
-from importlib import import_module
 
 from coffer.surfaces.cli.client import Client, Failed, Json
 from coffer.surfaces.cli.parsing import Commands, add_command, add_group, add_json
 from coffer.surfaces.cli.render import fields, print_json
 
 STOP_SECONDS = 15.0
+
+NEXT_STEPS = """\
+Coffer keeps its memory in {memory}. Ctrl-C ends the daemon; agents start it again when they need it.
+Give an agent this MCP command, with a name of its own:
+  {shim} --agent claude-code
+In another terminal, inside a git project:
+  coffer memory add . "what to remember"
+  coffer memory recall . "what to look for"
+"""
 
 
 def register(commands: Commands) -> None:
@@ -28,8 +37,10 @@ def register(commands: Commands) -> None:
 
 
 def _run(arguments: argparse.Namespace, client: Client) -> int:
-    # By name: it takes a second to import, and nothing below the daemon may depend on it.
-    return int(import_module("coffer.daemon").main() or 0)
+    """Become the daemon, so that signals and the exit status are its own."""
+    shim = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "coffer-mcp-shim")
+    print(NEXT_STEPS.format(memory=os.path.join(client.home, "memory"), shim=shim), flush=True)
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "coffer.daemon"])
 
 
 def _start(arguments: argparse.Namespace, client: Client) -> int:

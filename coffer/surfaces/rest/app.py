@@ -5,7 +5,6 @@ It has no guard of its own; each door wraps it, together with what else it serve
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 
 from quart import Response, request
@@ -13,7 +12,9 @@ from quart_trio import QuartTrio
 
 from coffer.domain.ports import Ports
 from coffer.surfaces.rest import activity, daemon, facts, history, recall, stores
-from coffer.surfaces.rest.errors import API, handle_errors
+from coffer.surfaces.rest.error_handlers import handle_errors
+from coffer.surfaces.rest.errors import API
+from coffer.surfaces.rest.json_body import render
 from coffer.surfaces.rest.openapi import described
 from coffer.surfaces.rest.route import Answer, DaemonFacts, Reader, Route
 
@@ -63,5 +64,5 @@ def _response(answer: Answer) -> Response:
         response = Response(b"", answer.status, dict(answer.headers))
         del response.headers["Content-Type"]
         return response
-    body = json.dumps(answer.body).encode()
+    body = render(answer.body)
     return Response(body, answer.status, dict(answer.headers), content_type="application/json")

@@ -30,7 +30,7 @@ PUBLIC = f"{API}/daemon/status"
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-Asgi = Callable[[Any, Receive, Send], Awaitable[None]]
+Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 class Door(Enum):

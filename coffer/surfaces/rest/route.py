@@ -17,7 +17,7 @@ from coffer.domain.errors import CofferError, ConfigInvalid
 from coffer.domain.facts import Caller
 from coffer.domain.ports import Ports
 from coffer.domain.stores import StoreRef, store_named
-from coffer.surfaces.rest.request_json import parse
+from coffer.surfaces.rest.json_body import parse
 from coffer.surfaces.rest.schema import Schema, Shape, string
 
 MAX_PARAMETERS = 20

@@ -7,9 +7,7 @@ from typing import Any
 
 from coffer.application.scope import project_of
 from coffer.application.stores import (
-    FACT_CHARS,
     MAX_LABEL_CHARS,
-    RETRIEVAL_MODES,
     configure_store,
     label_store,
     list_stores,
@@ -21,6 +19,7 @@ from coffer.domain.facts import Caller
 from coffer.domain.stores import Store
 from coffer.surfaces.rest.route import ACTOR, Answer, Asked, Route, absolute
 from coffer.surfaces.rest.schema import Schema, array, boolean, integer, maybe, record, string
+from lanes.store_config import FACT_CHARS, RETRIEVAL_MODES
 
 WRITING = (FileUnreadable, StoreReadOnly, DiskFull)
 
@@ -28,7 +27,7 @@ NAME = string("`global`, or `project-` and 26 characters.")
 TIME = string("ISO 8601, UTC, whole seconds, `Z`.")
 LIMITS: dict[str, Schema] = {
     "max_fact_chars": integer(
-        "How many characters a fact may have.", minimum=FACT_CHARS[0], maximum=FACT_CHARS[1]
+        "How many characters a fact may have.", minimum=FACT_CHARS[0], maximum=FACT_CHARS[-1]
     ),
     "retrieval_modes": array(
         "How recall searches.", string("A way to search.", enum=list(RETRIEVAL_MODES)), minItems=1

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -132,10 +131,13 @@ def test_rotate_token_says_where_the_token_is_but_not_what(rest: FakeRest, coffe
     assert rest.last.headers["x-coffer-actor"] == "user"
 
 
-@pytest.mark.parametrize(("ended", "status"), [(None, 0), (3, 3)])
-def test_run_is_the_daemon_itself(
-    home: Path, coffer: Coffer, monkeypatch: pytest.MonkeyPatch, ended: int | None, status: int
+def test_run_becomes_the_daemon_and_says_what_to_do_next(
+    home: Path, coffer: Coffer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`coffer daemon run` would start something else, or hide how it ended."""
-    monkeypatch.setitem(sys.modules, "coffer.daemon", SimpleNamespace(main=lambda: ended))
-    assert coffer("daemon", "run").status == status
+    """A signal to `coffer daemon run` would miss the daemon, or a newcomer wouldn't know how to go on."""
+    became: list[list[str]] = []
+    monkeypatch.setattr(os, "execv", lambda path, words: became.append([path, *words]))
+    ran = coffer("daemon", "run")
+    assert became == [[sys.executable, sys.executable, "-P", "-m", "coffer.daemon"]]
+    assert str(home / "memory") in ran.out
+    assert "coffer-mcp-shim --agent" in ran.out

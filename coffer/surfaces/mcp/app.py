@@ -14,8 +14,10 @@ import trio
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+from coffer.domain.ports import Ports
 from coffer.surfaces.mcp.caller import SESSION_HEADER
 from coffer.surfaces.mcp.duplex import Duplex
+from coffer.surfaces.mcp.server import build_server
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -25,7 +27,12 @@ _LAST_ANSWERS_SECONDS = 2.0
 _GOING_AWAY = 1001
 
 
-class McpDoor:
+def build_app(ports: Ports, version: str) -> McpApp:
+    """Return the application; it does nothing until it runs and is served."""
+    return McpApp(build_server(ports, version), ports.clock.new_id)
+
+
+class McpApp:
     """`run` has to be running while requests are let in; `stop` ends what would stay open for ever."""
 
     def __init__(self, server: Server[Any], new_id: Callable[[], str]) -> None:

@@ -1,4 +1,4 @@
-"""Read a request's JSON without letting it exhaust anything."""
+"""JSON as it goes over the wire: read without letting it exhaust anything, written as proper UTF-8."""
 
 from __future__ import annotations
 
@@ -28,6 +28,11 @@ def parse(data: bytes) -> object:
         if not level:
             return value
     raise _too_deep()
+
+
+def render(value: object) -> bytes:
+    """Return `value` as JSON; what can't be encoded, in the name of a folder say, becomes a question mark."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _containers(value: list[object] | dict[str, object]) -> list[Any]:
