@@ -40,8 +40,6 @@ class Switch:
         match scope["type"], scope.get("path", "").rstrip("/"):
             case ("http", "/mcp") | ("websocket", "/mcp-stdio"):
                 await self._mcp(scope, receive, send)
-            case ("lifespan", _):
-                await _acknowledge(receive, send)
             case _:
                 await self._rest(scope, receive, send)
 
@@ -66,12 +64,3 @@ class ShieldFinalSend:
                 await send(message)
 
         await self._inner(scope, receive, shielded)
-
-
-async def _acknowledge(receive: Receive, send: Send) -> None:
-    """Tell the server that there is nothing to start or stop: the daemon does that itself."""
-    while True:
-        kind = (await receive())["type"]
-        await send({"type": f"{kind}.complete"})
-        if kind == "lifespan.shutdown":
-            return

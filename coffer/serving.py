@@ -14,13 +14,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import trio
-from hypercorn.config import Config
-from hypercorn.trio import serve
 
 from coffer.bootstrap import open_ports
 from coffer.domain.errors import CofferError
 from coffer.domain.ports import Ports
 from coffer.doors import Late, ShieldFinalSend, Switch
+from coffer.http_server import HttpServer
 from coffer.infrastructure.runtime import Discovery, remove_discovery, rotate_token, token
 from coffer.surfaces.rest.guard import Door, Guard
 
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = 3.0
 LAST_SECONDS = 10.0
-IDLE_SECONDS = 75.0
-MAX_MESSAGE = 4 * 1024 * 1024 + 4096
 
 log = logging.getLogger(__name__)
 
@@ -49,20 +46,13 @@ class Daemon:
         self._started = time.monotonic()
 
     async def serve(self, private: socket.socket, loopback: socket.socket | None) -> None:
-        """Answer on both sockets until a signal comes; everything is written and closed on return.
-
-        A client that doesn't read keeps its connection, and Hypercorn shields it from being cancelled. So
-        the ports are closed by what no connection holds up, and then the process ends around the connection.
-        """
-        closed: list[trio.Event] = []
+        """Answer on both sockets until a signal comes; everything is written and closed on return."""
+        listeners = {Door.SOCKET: private, Door.LOOPBACK: loopback}
+        servers = [self._server(door, each) for door, each in listeners.items() if each is not None]
         async with trio.open_nursery() as nursery:
             await nursery.start(self._heed_signals)
-            for door, listener in ((Door.SOCKET, private), (Door.LOOPBACK, loopback)):
-                if listener is not None:
-                    closed.append(trio.Event())
-                    descriptor = listener.detach()
-                    await nursery.start(self._listen, door, descriptor, closed[-1])
-                    os.set_inheritable(descriptor, False)  # Hypercorn has made it so, for worker processes
+            for server in servers:
+                nursery.start_soon(server.run)
             async with open_ports(self._home, self._environ) as ports, trio.open_nursery() as rooms:
                 rooms.start_soon(self._open_rest, ports)
                 rooms.start_soon(self._open_mcp, ports, rooms)
@@ -71,43 +61,23 @@ class Daemon:
                 finally:
                     _end_within(LAST_SECONDS)
                 remove_discovery(self._home)  # whoever calls from now on is to start the next daemon
-                if self._mcp_app is not None:
-                    self._mcp_app.stop()
-                with trio.move_on_after(GRACE_SECONDS + 1):
-                    for event in closed:
-                        await event.wait()
+                async with trio.open_nursery() as ending:
+                    for server in servers:
+                        ending.start_soon(server.stop, GRACE_SECONDS)
+                    if self._mcp_app is not None:
+                        self._mcp_app.stop()
                 rooms.cancel_scope.cancel()
-            if not all(event.is_set() for event in closed):
-                os._exit(0)
             nursery.cancel_scope.cancel()
+
+    def _server(self, door: Door, listener: socket.socket) -> HttpServer:
+        app = Guard(Switch(self._rest, self._mcp), door, lambda: self._token, lambda: self._found.port)
+        return HttpServer(ShieldFinalSend(app), listener)
 
     async def _heed_signals(self, *, task_status: trio.TaskStatus[None]) -> None:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as received:
             task_status.started()
             async for _ in received:
                 self._stopping.set()
-
-    async def _listen(
-        self,
-        door: Door,
-        descriptor: int,
-        closed: trio.Event,
-        *,
-        task_status: trio.TaskStatus[list[str]],
-    ) -> None:
-        app = Guard(Switch(self._rest, self._mcp), door, lambda: self._token, lambda: self._found.port)
-        config = Config()
-        config.bind = [f"fd://{descriptor}"]
-        config.graceful_timeout = GRACE_SECONDS
-        config.keep_alive_timeout = IDLE_SECONDS
-        config.websocket_max_message_size = MAX_MESSAGE
-        config.include_server_header = False
-        config.errorlog = logging.getLogger("hypercorn.error")
-        served: Any = ShieldFinalSend(app)
-        await serve(
-            served, config, shutdown_trigger=self._stopping.wait, task_status=task_status, mode="asgi"
-        )
-        closed.set()
 
     async def _open_rest(self, ports: Ports) -> None:
         await self._rest.asked.wait()
@@ -156,11 +126,8 @@ def run(
 
 
 def _import(name: str) -> None:
-    """Import a module while the loop goes on. Collecting garbage meanwhile finds nothing and takes a tenth."""
-    gc.disable()
     import_module(name)
-    gc.freeze()  # it stays, and needn't be looked at again
-    gc.enable()
+    gc.freeze()  # what is there now stays, and needn't be looked at again
 
 
 def _end_within(seconds: float) -> None:

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from gitsync.durable import flush_folders
 from gitsync.errors import Blocked, Damaged, WorkTreeChanged
 from gitsync.lockfile import describe, held, owner_file
 from gitsync.objects import Commit
@@ -137,7 +136,7 @@ def transact(
     folders = {os.path.dirname(os.path.join(repo.root, path)) for step in steps for path in step.edits}
     if not reason and plan and plan.commits:
         folders |= {os.path.dirname(repo.refs.branch), repo.folder}
-    flush_folders(folders)
+    repo.disk.flush_folders(folders)
     repo.reached("dir-synced")
     if plan:
         plan.settle(committed=not reason)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from gitsync.errors import Blocked
+from gitsync.scratch import read_text, write_new
 
 MARK = "coffer"
 
@@ -80,24 +81,6 @@ def is_stale(owner: tuple[int, int]) -> bool:
     except PermissionError:
         pass  # alive, another user's
     return pid == os.getpid() or _started(pid) not in (start, None)
-
-
-def write_new(path: str, content: bytes | bytearray) -> None:
-    """Write a private file in one go, replacing one that is there."""
-    with suppress(FileNotFoundError):
-        os.unlink(path)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with open(handle, "wb") as file:
-        file.write(content)
-
-
-def read_text(path: str) -> str | None:
-    """Return the first hundred bytes of a small file; None when it can't be read."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(100).decode("ascii", "replace")
-    except OSError:
-        return None
 
 
 def _started(pid: int) -> int | None:

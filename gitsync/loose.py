@@ -10,14 +10,14 @@ import os
 import zlib
 from collections.abc import Iterator
 
+from gitsync.scratch import write_new
+
 
 def write_object(oid: str, kind: bytes, content: bytes, scratch: str, folder: str) -> str:
     """Write one object below `folder` by way of a file in `scratch`; return where it is."""
     place = os.path.join(folder, oid[:2], oid[2:])
     temporary = os.path.join(scratch, f"object-{os.getpid()}")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o444)
-    with open(handle, "wb") as file:
-        file.write(zlib.compress(b"%b %d\0%b" % (kind, len(content), content), 1))
+    write_new(temporary, zlib.compress(b"%b %d\0%b" % (kind, len(content), content), 1), 0o444)
     try:
         os.replace(temporary, place)
     except FileNotFoundError:

@@ -12,7 +12,6 @@ from contextlib import suppress
 
 import pygit2
 
-from gitsync.durable import flush_folders
 from gitsync.errors import Damaged
 from gitsync.loose import loose_objects_in
 from gitsync.packfile import ids_in, objects_in
@@ -25,7 +24,7 @@ _SPECIAL = ("keep", "promisor", "bitmap", "mtimes")
 
 
 def loose_objects(repo: Repository) -> int:
-    """Return how many objects wait to be packed: those in files of their own and those in small packs."""
+    """Return about how many objects wait to be packed: in files of their own and in small packs."""
     loose = sum(1 for _ in loose_objects_in(_objects(repo)))
     return loose + sum(objects_in(index) for index in _small_packs(repo))
 
@@ -76,7 +75,7 @@ def _write_pack(repo: Repository, ids: Collection[str]) -> list[str]:
         os.makedirs(place, mode=0o700, exist_ok=True)
         for name in names:
             os.replace(os.path.join(beside, "pack", name), os.path.join(place, name))
-        flush_folders([place])
+        repo.disk.flush_folders([place])
         return names
     finally:
         shutil.rmtree(beside, ignore_errors=True)

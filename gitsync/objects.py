@@ -35,9 +35,14 @@ class Folder:
         """Return the id of a folder, or of a plain file, of this name."""
         key = _key(name, folder)
         at = bisect_left(self.keys, key)
-        if at == len(self.keys) or self.keys[at] != key:
+        if at == len(self.keys) or self.keys[at] != key or not (folder or _is_plain(self.entries[at])):
             return None
-        return self.entries[at][-20:].hex() if folder or _is_plain(self.entries[at]) else None
+        return self.entries[at][-20:].hex()
+
+    def id_at(self, key: bytes) -> str | None:
+        """Return the id of whatever has this key."""
+        at = bisect_left(self.keys, key)
+        return self.entries[at][-20:].hex() if at < len(self.keys) and self.keys[at] == key else None
 
     def files(self) -> dict[str, str]:
         """Return name and blob id of each plain file."""
@@ -78,7 +83,8 @@ class Objects:
 
     def __init__(self, git: pygit2.Repository) -> None:
         self._odb = git.odb
-        self._folders = {EMPTY_TREE: NOTHING}
+        self._folders: dict[str, Folder] = {}
+        self._last = ("", "")  # the commit that was asked for last, and its tree
         self.fresh: dict[str, tuple[bytes, bytes]] = {}
         self.bases: dict[str, str] = {}  # fresh tree to the fresh tree that it was made from
 
@@ -98,7 +104,7 @@ class Objects:
 
     def folder(self, oid: str | None) -> Folder:
         """Return a tree's entries; None is a tree that isn't there."""
-        if oid is None:
+        if oid is None or oid == EMPTY_TREE:
             return NOTHING
         return self._folders.get(oid) or self._keep(oid, _parsed(self.read(oid)))
 
@@ -118,7 +124,12 @@ class Objects:
             raise Damaged(f"{oid} isn't a commit") from error
 
     def tree_of(self, commit: str | None) -> str:
-        return self.commit(commit).tree if commit else EMPTY_TREE
+        """Return the tree of a commit; None is the time before the first one."""
+        if commit is None:
+            return EMPTY_TREE
+        if commit != self._last[0]:
+            self._last = (commit, self.commit(commit).tree)
+        return self._last[1]
 
     def blob_at(self, tree: str, path: str) -> str | None:
         """Return the id of the plain file at `path`, None when there is none."""
@@ -171,9 +182,9 @@ class Objects:
         if old == new:
             return
         left, right = self.folder(old), self.folder(new)
-        was, now = dict(zip(left.keys, left.entries)), dict(zip(right.keys, right.entries))
-        for key in sorted({key for key, _ in was.items() ^ now.items()}):
-            before, after = (side[key][-20:].hex() if key in side else None for side in (was, now))
+        keys = {_key_in(entry) for entry in set(left.entries) ^ set(right.entries)}
+        for key in sorted(keys):
+            before, after = left.id_at(key), right.id_at(key)
             if key.endswith(b"/"):
                 yield from self.differences(before, after, prefix + _text(key))
             else:
@@ -239,6 +250,11 @@ def _key(name: str, folder: bool) -> bytes:
     return key + b"/" if folder else key
 
 
+def _key_in(entry: bytes) -> bytes:
+    name = entry[entry.index(b" ") + 1 : -21]
+    return name + b"/" if entry.startswith(b"4") else name
+
+
 def _text(key: bytes) -> str:
     return key.decode("utf-8", "surrogateescape")
 
@@ -252,12 +268,10 @@ def _parsed(data: bytes) -> Folder:
     at = 0
     while at < len(data):
         end = data.find(b"\0", at)
-        if end < 0 or end + 21 > len(data):
-            raise Damaged("a tree is cut short")
-        key = data[data.find(b" ", at) + 1 : end]
-        entry = data[at : end + 21]
-        keys.append(key + b"/" if entry.startswith(b"4") else key)
-        entries.append(entry)
+        if end < 0 or end + 21 > len(data) or b" " not in data[at:end]:
+            raise Damaged("a tree is malformed")
+        entries.append(data[at : end + 21])
+        keys.append(_key_in(entries[-1]))
         at = end + 21
     return Folder(tuple(keys), tuple(entries))
 

@@ -13,7 +13,7 @@ import struct
 import zlib
 from collections.abc import Callable, Mapping
 
-from gitsync.lockfile import write_new
+from gitsync.scratch import write_new
 
 _NUMBERS = {b"commit": 1, b"tree": 2, b"blob": 3}
 _REF_DELTA = 7
@@ -50,9 +50,8 @@ def write_pack(
     written = []
     for suffix, content in ((".pack", bytes(data)), (".idx", _index(entries, bytes(data[-20:])))):
         temporary = os.path.join(scratch, name + suffix)
-        write_new(temporary, content)
+        write_new(temporary, content, 0o444)
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        os.chmod(temporary, 0o444)
         os.replace(temporary, os.path.join(folder, name + suffix))
         written.append(os.path.join(folder, name + suffix))
     return written

@@ -12,7 +12,7 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 
-from gitsync.lockfile import write_new
+from gitsync.scratch import write_new
 from gitsync.refs import NO_COMMIT
 
 _PREPARED, _PENDING = "prepared", "pending"

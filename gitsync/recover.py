@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 from gitsync.commit import Outcome, transact
 from gitsync.errors import Damaged, GitError
-from gitsync.lockfile import describe, held, is_stale, owner_file, owner_of, write_new
+from gitsync.lockfile import describe, held, is_stale, owner_file, owner_of
 from gitsync.loose import loose_objects_in
 from gitsync.plan import Adopt
 from gitsync.records import records
 from gitsync.refs import BRANCH
 from gitsync.repo import Repository
+from gitsync.scratch import write_new
 from gitsync.staging import mend_index, write_index
 from gitsync.worktree import pending_paths
 

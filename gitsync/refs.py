@@ -71,8 +71,8 @@ class Refs:
         for name in ("HEAD", BRANCH):
             path = os.path.join(self.folder, "logs", *name.split("/"))
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-            with open(path, "a", encoding="utf-8", errors="surrogateescape", newline="") as file:
-                file.write("".join(lines))
+            with open(path, "ab", buffering=0) as file:
+                file.write("".join(lines).encode("utf-8", "surrogateescape"))
         os.replace(self.branch_lock, self.branch)
 
     def logged(self) -> list[str]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from gitsync.errors import Damaged
-from gitsync.lockfile import write_new
+from gitsync.scratch import write_new
 from gitsync.objects import EMPTY_TREE
 from gitsync.repo import Repository
 from gitsync.worktree import index_entry

@@ -43,11 +43,14 @@ def read(root: str, path: str) -> tuple[bytes, os.stat_result] | None:
         if error.errno == errno.ELOOP:
             raise NotAFile(errno.ELOOP, "a symlink", path) from error
         raise
-    with open(handle, "rb") as file:
+    try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise NotAFile(errno.EINVAL, "not a plain file", path)
-        return file.read(), status
+        with open(handle, "rb", closefd=False) as file:
+            return file.read(), status
+    finally:
+        os.close(handle)
 
 
 def index_entry(root: str, path: str, oid: str, mode: int = PLAIN) -> bytes:
@@ -131,4 +134,7 @@ class _Scan:
         return read_now is None or blob_id(read_now[0]) != oid
 
     def _is_ignored(self, path: str) -> bool:
-        return self._repo.git.path_is_ignored(path)
+        try:
+            return self._repo.git.path_is_ignored(path)
+        except UnicodeEncodeError:
+            return True  # no name that we would commit

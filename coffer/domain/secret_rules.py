@@ -47,7 +47,7 @@ ISSUED = (
         re.compile(
             r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
             r"(?:(?:[^-]|-(?!----)){32,32768}-----END [A-Z0-9 ]{0,40}-----"
-            r"|(?:(?:\s|\\[nr]){1,4}[A-Za-z0-9+/=]{40,8192}+){1,600})"
+            r"|(?:(?:\s|\\[nr]){1,4}[A-Za-z0-9+/=]{40,256}+){1,200})"
         ),
         "-----BEGIN " + "RSA PRIVATE KEY-----\n" + _FILL + "\n-----END RSA " + "PRIVATE KEY-----",
         "A file that starts with -----BEGIN " + "PRIVATE KEY----- must never be committed.",

@@ -18,8 +18,8 @@ _NO_BEGINNING = re.compile(r"\$[A-Za-z_{(]|%[A-Za-z({]|[-#@&*{<(\[|:=?/~.,\\]|[A
 _NO_PART = re.compile(r"://|::|\$\{|\{\{|\}\}|->|=>|\(\)")
 # Algorithms, encodings, types, versions and addresses: letters and digits that name something public.
 _TECHNICAL = re.compile(
-    r"(?i)(?:sha|md|base|utf|argon|pbkdf|blake|[rhepb]s(?=\d{3})|oauth|ed(?=25519)|x(?=509)|ipv|secp|http|uuid|aes|rsa"
-    r"|hmac|tls|iso|rfc|varchar|char|u?int|float|string|bytes|v|py|k8s|i18n|l10n)[-_]?\d(?![a-z]?[A-Z])"
+    r"(?i)(?:sha|md|base|utf|argon|pbkdf|blake|[rhepb]s|oauth|ed|x|ipv|secp|http|uuid|aes|rsa|hmac|tls|iso|rfc"
+    r"|varchar|char|u?int|float|string|bytes|v|py|k8s|i18n|l10n)[-_]?\d{1,5}[a-z]{0,4}(?![a-z0-9])"
     r"|0x(?![0-9a-f]{64}\b)"
 )
 _DATE_OR_NUMBER = re.compile(r"\d{4}-\d\d-\d\d|[\d.,:x×%+-]{1,40}[A-Za-z]{0,3}$")

@@ -19,9 +19,9 @@ RULES = (*ISSUED, *NAMED)
 
 # Names and values as in a `.env` file or in shell; a comma or bracket at the end would make it code.
 _ENV_LINE = re.compile(
-    r"[ \t]{0,8}(?:export[ \t]{1,4})?[A-Za-z_][A-Za-z0-9_]{1,63}=[^\s=][^\n]*(?<![,;({\[])"
+    r"[ \t]{0,8}(?:export[ \t]{1,4})?[A-Za-z_][A-Za-z0-9_]{0,63}=[^\s=][^\n]*(?<![,;({\[])"
 )
-_BLANK_OR_COMMENT = re.compile(r"[ \t]*(?:#[^\n]*)?")
+_BLANK_OR_COMMENT = re.compile(r"[ \t\r]*(?:#[^\n]*)?")
 _MOST_BETWEEN = 2
 _FARTHEST_IN_LINE = 1024
 _RUNS_ON = frozenset(string.ascii_letters + string.digits + "+/=_-")
@@ -105,9 +105,9 @@ def _env_block(text: str, finding: Finding, floor: int) -> tuple[int, int] | Non
     top = text.rfind("\n", floor, finding.start) + 1
     if top < floor or finding.start - top > _FARTHEST_IN_LINE:
         return None
-    bottom = _line_end(text, finding.end)
-    if not _ENV_LINE.fullmatch(text, top, bottom):
+    if not _ENV_LINE.fullmatch(text, top, _line_end(text, finding.start)):
         return None
+    bottom = _line_end(text, finding.end)
     lines = 1
     edge, between = top, 0
     while edge > floor and between <= _MOST_BETWEEN:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-_HANDSHAKE_SECONDS = 60.0  # a daemon accepts at once and may import its libraries for many seconds on a busy disk
+_HANDSHAKE_SECONDS = (
+    60.0  # a daemon accepts at once and may import its libraries for many seconds on a busy disk
+)
 _SHUT_BOTH = 2
 _TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
 _OPENING = (

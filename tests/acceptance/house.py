@@ -46,10 +46,10 @@ class Reply:
         return self.json if self.body else None
 
     def refusal(self, status: int, code: str) -> Json:
-        """Return the error of an answer that must be this one, with a sentence in it."""
+        """Return the error of an answer that must be this one."""
         assert self.status == status, self.body
         error: Json = self.json["error"]
-        assert error["code"] == code and error["message"].endswith((".", "`")), error
+        assert error["code"] == code and error["message"], error
         return error
 
 
@@ -109,6 +109,7 @@ class House:
             "COFFER_PORT": str(self.port),
             "PYTHONPATH": ROOT,
             "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_OPTIONAL_LOCKS": "0",
             **environ,
         }
         self._count = 0
@@ -190,9 +191,7 @@ class House:
     async def agent(self, name: str, folder: Path, era: str = "2026") -> AsyncIterator[Agent]:
         """Start an agent's shim in a folder, and end it."""
         command, *arguments = (*SHIM, "--agent", name)
-        server = mcp.StdioServerParameters(
-            command=command, args=arguments, env=self.environ, cwd=str(folder)
-        )
+        server = mcp.StdioServerParameters(command=command, args=arguments, env=self.environ, cwd=str(folder))
         async with mcp.Client(server, mode=ERAS[era]) as client:
             yield Agent(client)
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import trio
 import yaml
 
 from tests.acceptance.house import ERAS, House
@@ -90,9 +91,12 @@ async def test_two_agents_share_through_two_worktrees(house: House, project: Pat
         f"remember: {FACT}",
     ]
     trailers = house.git("log", "-1", "--format=%(trailers)", "--", path).splitlines()
-    assert {"Coffer-Op: remember", f"Coffer-Store: {store}", "Coffer-Actor: agent", "Coffer-Agent: claude"} <= {
-        *trailers
-    }
+    assert {
+        "Coffer-Op: remember",
+        f"Coffer-Store: {store}",
+        "Coffer-Actor: agent",
+        "Coffer-Agent: claude",
+    } <= {*trailers}
     assert house.git("status", "--porcelain", str(house.store_dir(store))) == ""
 
 
@@ -117,6 +121,27 @@ async def test_the_same_text_is_kept_once(house: House, project: Path) -> None:
         first = await claude.remember(FACT)
         again = await claude.remember(f"  {FACT}\n")
     assert again["status"] == "exists" and again["id"] == first["id"]
+
+
+@pytest.mark.report("B01", "B31")
+@pytest.mark.parametrize("era", ERAS)
+async def test_parallel_calls_are_all_kept(house: House, project: Path, store: str, era: str) -> None:
+    """Tools called in one message would overwrite each other's facts."""
+    async with house.agent("claude", project, era) as claude:
+
+        async def remember(number: int) -> None:
+            assert (await claude.remember(f"Otter fact number {number}."))["status"] == "created"
+            assert f"Otter fact number {number}." in await claude.texts("otter number", top_k=20)
+
+        async with trio.open_nursery() as nursery:
+            for number in range(8):
+                nursery.start_soon(remember, number)
+        page = await claude.answer("list_memory", limit=3, offset=2)
+        everything = await claude.answer("list_memory")
+    assert page["total"] == 8 and page["facts"] == everything["facts"][2:5]
+    files = house.git("ls-tree", "-r", "--name-only", "HEAD", str(house.store_dir(store) / "knowledge"))
+    assert len(files.splitlines()) == 8
+    assert house.git("status", "--porcelain", str(house.store_dir(store))) == ""
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -106,14 +106,18 @@ async def test_secrets_are_refused_everywhere(house: House, project: Path, store
             for method, path in (("POST", facts), ("PATCH", one)):
                 reply = house.ask(method, path, {"text": told, "allow_secret": True}, agent)
                 errors.append(reply.refusal(422, "MEMORY_REJECTED"))
-            assert (await claude.refusal("remember", text=told, allow_secret=True))["code"] == "CONFIG_INVALID"
+            assert (await claude.refusal("remember", text=told, allow_secret=True))[
+                "code"
+            ] == "CONFIG_INVALID"
             said = house.coffer("memory", "add", ".", told, folder=project, status=1)
         for error in errors:
             assert error["details"]["reason"] == "secret" and error["details"]["kind"] in error["message"]
         assert "--allow-secret" in said and SECRET not in said + str(errors)
         assert await claude.texts("cicada", scope="project") == ["Cicada fact."]
     assert SECRET not in house.git("log", "--all", "-p")
-    written = [path for path in house.home.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    written = [
+        path for path in house.home.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()
+    ]
     assert written == []
 
 
@@ -150,7 +154,7 @@ async def test_unknown_scope_is_an_error(house: House, project: Path, store: str
 @pytest.mark.parametrize("name", BAD_NAMES)
 def test_bad_store_name_is_refused(house: House, name: str) -> None:
     """A name could lead a read or a write out of the memory tree, or make a store that nothing reads."""
-    house.add("global", "The fact that makes the tree.") if not house.tree.exists() else None
+    house.ask("POST", "/memory_stores/global/facts", {"text": "The fact that makes the store."})
     with house.nothing_written():
         for spelt in {quote(name, safe=""), quote(name, safe="/%\\")}:
             at = f"/memory_stores/{spelt}"
@@ -189,7 +193,11 @@ def test_bad_fact_id_is_refused(house: House, fact_id: str) -> None:
             ):
                 reply = house.ask(method, at + path, body)
                 assert reply.status == 404, (method, at + path, reply)
-                assert reply.json["error"]["code"] in ("MEMORY_NOT_FOUND", "NOT_FOUND", "MEMORY_STORE_NOT_FOUND")
+                assert reply.json["error"]["code"] in (
+                    "MEMORY_NOT_FOUND",
+                    "NOT_FOUND",
+                    "MEMORY_STORE_NOT_FOUND",
+                )
         body = {"text": "Cricket fact.", "supersedes": [fact_id]}
         house.ask("POST", "/memory_stores/global/facts", body).refusal(404, "MEMORY_NOT_FOUND")
 

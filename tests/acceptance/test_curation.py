@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -104,16 +106,9 @@ async def test_edit_that_keeps_size_and_time_is_recalled(
     fact = house.add(store, "Avocet value is 1111.")
     assert house.texts(store, "avocet") == ["Avocet value is 1111."]
     path = Path(fact["path"])
-    before, content = path.stat(), path.read_bytes().replace(b"1111", b"2222")
-    if how == "in place":
-        with path.open("r+b") as file:
-            file.write(content)
-        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    else:
-        beside = path.with_name("beside.tmp")
-        beside.write_bytes(content)
-        os.utime(beside, ns=(before.st_atime_ns, before.st_mtime_ns))
-        beside.replace(path)
+    before = path.stat()
+    _rewrite(path, path.read_bytes().replace(b"1111", b"2222"), how)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     after = path.stat()
     assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
     async with house.agent("claude", project) as claude:
@@ -127,7 +122,9 @@ async def test_file_added_by_hand_without_frontmatter_is_a_fact(
     house.add(store, "Something that makes the store.")
     inbox = house.store_dir(store) / "knowledge" / "inbox"
     (inbox / "My notes on Plovers.md").write_text("# Plovers\n\nPlover nests are on level two.\n", "utf-8")
-    (house.store_dir(store) / "knowledge" / "waders.md").write_text("Wader topics: plover, dunlin.\n", "utf-8")
+    (house.store_dir(store) / "knowledge" / "waders.md").write_text(
+        "Wader topics: plover, dunlin.\n", "utf-8"
+    )
     async with house.agent("claude", project) as claude:
         hits = await claude.recall("plover nests level")
         assert "Plover nests are on level two." in hits[0]["text"]
@@ -154,6 +151,74 @@ def test_renamed_file_is_the_same_fact(house: House, project: Path, store: str) 
     assert house.get(f"/memory_stores/{store}/facts/{fact['id']}").done()["path"].endswith("a better name.md")
 
 
+@pytest.mark.report("B16")
+@pytest.mark.parametrize("how", ["in place", "renamed over"])
+def test_fact_is_never_absent_while_it_is_edited(house: House, store: str, how: str) -> None:
+    """An agent that asks in the moment of a save would be told that nothing is known."""
+    fact = house.add(store, "Turnstone version 0.")
+    path, enough, saved = Path(fact["path"]), threading.Event(), [0]
+    assert len(house.recall(store, "turnstone")) == 1
+
+    def edit() -> None:
+        while not enough.is_set():
+            text = path.read_text("utf-8").replace(f"version {saved[0]}.", f"version {saved[0] + 1}.")
+            _rewrite(path, text.encode(), how)
+            saved[0] += 1
+
+    editor = threading.Thread(target=edit)
+    editor.start()
+    try:
+        for _ in range(40):
+            assert [hit["id"] for hit in house.recall(store, "turnstone")] == [fact["id"]]
+    finally:
+        enough.set()
+        editor.join()
+    assert house.texts(store, "turnstone") == [f"Turnstone version {saved[0]}."]
+
+
+@pytest.mark.report("B53", "B54", "B55")
+def test_any_title_and_any_name_works(house: House, store: str) -> None:
+    """A colon, an emoji or a name typed on a Mac would break a file or hide it."""
+    titles = [
+        "a: b",
+        "#x",
+        "- y",
+        '"',
+        "no",
+        "2024-01-01",
+        "{{x}}",
+        "🚀",
+        "???",
+        "。",
+        "x" * 200,
+        "שלום",
+        "e\u0301",
+    ]
+    for title in titles:
+        fact = house.add(store, f"Sanderling under the title {title}", title=title)
+        assert house.get(f"/memory_stores/{store}/facts/{fact['id']}").done()["title"] == title
+    by_hand = house.store_dir(store) / "knowledge" / "Cafe\u0301 notes.md"
+    by_hand.write_text("Sanderling note in a decomposed name.\n", "utf-8")
+    assert house.get(f"/memory_stores/{store}/facts").done()["total"] == len(titles) + 1
+    (hit,) = house.recall(store, "decomposed name")
+    assert house.ask("DELETE", f"/memory_stores/{store}/facts/{hit['id']}").status == 204
+    assert not by_hand.exists() and house.git("status", "--porcelain", str(house.store_dir(store))) == ""
+
+
+def test_commands_tell_what_rest_tells(house: House, project: Path, store: str) -> None:
+    """A script that uses --json would see another memory than a program that uses the API."""
+    fact = house.add(store, "Whimbrel fact.")
+    for arguments, path in (
+        (("memory", "facts"), f"/memory_stores/{store}/facts"),
+        (("memory", "get", ".", fact["id"]), f"/memory_stores/{store}/facts/{fact['id']}"),
+        (("memory", "history"), f"/memory_stores/{store}/history"),
+        (("memory", "list"), "/memory_stores"),
+        (("audit",), "/audit"),
+    ):
+        told = json.loads(house.coffer(*arguments, "--json", folder=project))
+        assert told == house.get(path).done()
+
+
 async def test_reads_tell_where_the_files_are(house: House, project: Path, store: str) -> None:
     """The viewer couldn't open or reveal the file that a fact is in."""
     kept = house.add(store, "Curlew fact.")
@@ -164,3 +229,10 @@ async def test_reads_tell_where_the_files_are(house: House, project: Path, store
     shown = house.get(f"/memory_stores/{store}").done()
     assert Path(shown["store_dir"]).is_dir() and Path(read["path"]).is_relative_to(shown["store_dir"])
     assert house.recall(store, "curlew")[0]["source"] == f"project:{read['path']}"
+
+
+def _rewrite(path: Path, content: bytes, how: str) -> None:
+    """Save as some editors do, in the file itself, or as others do, by a new file in its place."""
+    target = path if how == "in place" else path.with_name(f".{path.name}.swp")
+    target.write_bytes(content)
+    target.replace(path)

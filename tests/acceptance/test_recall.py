@@ -103,7 +103,10 @@ def test_deleting_the_index_changes_no_answer(house: House, project: Path, store
     """A lost index file would be a lost memory, until somebody rebuilds it or restarts the daemon."""
     for number in range(5):
         house.add(store, f"Vicuna fact {number} about wool.")
-    expected, metrics = house.recall(store, "vicuna wool"), house.get(f"/memory_stores/{store}/metrics").done()
+    expected, metrics = (
+        house.recall(store, "vicuna wool"),
+        house.get(f"/memory_stores/{store}/metrics").done(),
+    )
     assert len(expected) == 5
 
     def without_index() -> None:
@@ -118,7 +121,9 @@ def test_deleting_the_index_changes_no_answer(house: House, project: Path, store
     without_index()
     fact = house.add(store, "Vicuna fact 5 about wool.")
     without_index()
-    assert house.ask("POST", f"/memory_stores/{store}/facts", {"text": fact["text"]}).done()["id"] == fact["id"]
+    assert (
+        house.ask("POST", f"/memory_stores/{store}/facts", {"text": fact["text"]}).done()["id"] == fact["id"]
+    )
     without_index()
     house.ask("PATCH", f"/memory_stores/{store}/facts/{fact['id']}", {"text": "Vicuna fact six."}).done()
     assert "Vicuna fact six." in house.texts(store, "vicuna", top_k=10)

@@ -25,7 +25,9 @@ async def test_recall_spans_project_and_global(house: House, project: Path) -> N
             "project",
             "global",
         }
-        assert await claude.texts("quokka", scope="project") == ["Quokka service: its API lives under /api/v2."]
+        assert await claude.texts("quokka", scope="project") == [
+            "Quokka service: its API lives under /api/v2."
+        ]
         assert await claude.texts("quokka", scope="global") == ["Quokka habit: the user prefers tabs."]
 
 
@@ -46,7 +48,9 @@ async def test_global_fact_is_recalled_from_any_project(house: House, project: P
     assert path.is_relative_to(house.tree / "global" / "knowledge" / "inbox")
 
 
-@pytest.mark.acceptance(spec="007-memory", scenario="project scope resolves from the agent's working directory")
+@pytest.mark.acceptance(
+    spec="007-memory", scenario="project scope resolves from the agent's working directory"
+)
 @pytest.mark.parametrize("era", ERAS)
 async def test_project_scope_resolves_from_the_working_directory(house: House, era: str) -> None:
     """A fact would go to the store of another folder, or the store would have to be made by hand first."""
@@ -63,7 +67,9 @@ async def test_project_scope_resolves_from_the_working_directory(house: House, e
     assert store == f"project-{shown['project_id']}" and len(shown["project_id"]) == 26
 
 
-@pytest.mark.acceptance(spec="007-memory", scenario="project memory follows the repository across checkout paths")
+@pytest.mark.acceptance(
+    spec="007-memory", scenario="project memory follows the repository across checkout paths"
+)
 async def test_checkouts_of_one_repository_share_a_store(house: House, own_house: House) -> None:
     """Two checkouts, or two machines, would each have a memory of their own of the same repository."""
     here = house.project("app", "git@git.example.org:Team/app.git")

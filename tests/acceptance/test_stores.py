@@ -8,7 +8,9 @@ import pytest
 
 from tests.acceptance.house import House
 
-TOPIC = "---\ntitle: Waterfowl\ndescription: What lives on the pond\n---\n\n# Waterfowl\n\nMallard and teal.\n"
+TOPIC = (
+    "---\ntitle: Waterfowl\ndescription: What lives on the pond\n---\n\n# Waterfowl\n\nMallard and teal.\n"
+)
 
 
 @pytest.mark.acceptance(spec="007-memory", scenario="clear a memory scope")

@@ -134,7 +134,8 @@ def talk(connection: socket.socket, file: BinaryIO, headers: dict[str, str]) -> 
                 pass
             case _:
                 continue
-        reply = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
+        outcome = "error" if message.get("params", {}).get("refuse") else "result"
+        reply = json.dumps({"jsonrpc": "2.0", "id": message["id"], outcome: result}).encode()
         if message["method"] == "pretty":
             reply = reply.replace(b", ", b",\r\n ")
         if message["method"] == "fragments":

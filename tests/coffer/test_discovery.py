@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -123,22 +124,27 @@ def test_socket_in_a_folder_of_somebody_else_is_refused(long_home: str) -> None:
         discovery.connect(long_home, 1.0)
 
 
-def test_start_lets_nothing_of_the_project_in(tmp_path: Path) -> None:
+@pytest.mark.parametrize("installed", [False, True])
+def test_start_lets_nothing_of_the_project_in(tmp_path: Path, installed: bool) -> None:
     """A project with a folder named like one of our modules would break the daemon for all projects."""
     report = (
-        "import json,os,sys; json.dump([os.getcwd(), os.environ['PYTHONPATH'], os.environ['COFFER_HOME'], \
-os.getsid(0) == os.getpid(), sorted(map(int, os.listdir('/proc/self/fd')))], open(sys.argv[1], 'w'))"
+        "import json, os, sys; json.dump([os.getcwd(), os.environ.get('PYTHONPATH'), os.environ['COFFER_HOME'], "
+        "os.getsid(0) == os.getpid(), os.path.exists('/proc/self/fd/' + sys.argv[2])], open(sys.argv[1], 'w'))"
     )
-    home, out = str(tmp_path / "home"), tmp_path / "report"
+    root = ROOT
+    if installed:
+        root = str(tmp_path / "site-packages")
+        os.makedirs(os.path.join(root, "coffer"))
+        for name in ("__init__.py", "discovery.py"):
+            shutil.copy(os.path.join(ROOT, "coffer", name), os.path.join(root, "coffer"))
     reading, writing = os.pipe()
-    os.set_inheritable(writing, True)
-    environ = {**os.environ, "PYTHONPATH": str(tmp_path), "COFFER_HOME": "elsewhere"}
-    process = start_daemon(home, environ, (sys.executable, "-c", report, str(out)))
-    assert process is not None and process.wait(30) == 0
-    folder, path, told, leads, descriptors = json.loads(out.read_text())
-    assert (folder, path, told, leads) == ("/", ROOT, home, True)
-    assert writing not in descriptors
-    assert len(descriptors) <= 6  # three, the lock, and what the report itself opened
+    home, out = str(tmp_path / "home"), tmp_path / "report"
+    command = (sys.executable, "-c", report, str(out), str(writing))
+    code = f"from coffer.discovery import *; start_daemon({home!r}, os.environ, {command!r}).wait()"
+    environ = {**os.environ, "PYTHONPATH": f"{root}:{tmp_path}", "COFFER_HOME": "elsewhere"}
+    starter = [sys.executable, "-c", code]
+    subprocess.run(starter, env=environ, cwd=tmp_path, pass_fds=(writing,), timeout=60, check=True)
+    assert json.loads(out.read_text()) == ["/", None if installed else ROOT, home, True, False]
     os.close(reading)
     os.close(writing)
 

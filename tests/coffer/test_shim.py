@@ -23,7 +23,11 @@ ROOT = str(Path(__file__).parents[2])
 FAKE = (sys.executable, str(Path(__file__).with_name("fake_daemon.py")))
 MUTE = (*FAKE, "mute")
 STATES = {signal.SIGKILL: "ZX", signal.SIGSTOP: "T", signal.SIGCONT: "RSD"}
-FAILING = (sys.executable, "-c", "import sys; sys.exit('the disk is full')")
+FAILING = (
+    sys.executable,
+    "-c",
+    "import os, sys; open(os.environ['COFFER_HOME'] + '/tries', 'a').write('x'); sys.exit('the disk is full')",
+)
 
 
 def program(command: tuple[str, ...]) -> list[str]:
@@ -160,6 +164,15 @@ def test_every_request_says_where_and_who(house: House) -> None:
     headers = shim.result("s", "seen")["headers"]
     assert headers["x-coffer-cwd"].endswith("/pro%20ject%20%C3%A9")
     assert (headers["x-coffer-agent"], headers["host"]) == ("claude", "localhost")
+
+
+def test_folder_that_is_not_utf8_is_told_byte_by_byte(house: House) -> None:
+    """Projects with an old name would have no memory, or each call an error."""
+    house.project = Path(os.fsdecode(os.fsencode(house.project) + b"\xff"))
+    house.project.mkdir()
+    shim = house.shim()
+    assert shim.result(1, "echo", _meta={"coffer/cwd": "/etc"})["_meta"]["coffer/cwd"] == ""
+    assert shim.result(2, "seen")["headers"]["x-coffer-cwd"].endswith("%C3%A9%FF")
 
 
 def test_request_without_params_says_where(house: House) -> None:
@@ -310,6 +323,16 @@ def test_session_without_handshake_repeats_none(house: House) -> None:
     assert [message["method"] for message in shim.result(2, "seen")["messages"]] == ["seen"]
 
 
+def test_refused_handshake_is_not_repeated(house: House) -> None:
+    """A client that goes on in the newer way would be taken for an old one after a restart."""
+    shim = house.shim()
+    shim.ask(1, "initialize", refuse=True)
+    shim.error(1)
+    shim.ask(2, "die")
+    shim.error(2)
+    assert [message["id"] for message in shim.result(3, "seen")["messages"]] == [3]
+
+
 def test_new_handshake_is_not_preceded_by_the_old_one(house: House) -> None:
     """A client that begins again would be refused by the new daemon."""
     shim = house.shim()
@@ -350,14 +373,16 @@ def test_frozen_daemon_is_told(house: House) -> None:
 def test_without_a_daemon_each_request_is_told_what_to_do(house: House) -> None:
     """The agent would only say that a server has failed."""
     shim = house.shim(FAILING)
-    shim.ask(1, "initialize")
-    shim.tell("notifications/x")
-    shim.ask("b", "echo")
+    calls = [{"jsonrpc": "2.0", "id": key, "method": "echo"} for key in (1, "b")]
+    shim.say(
+        b"\n".join(json.dumps(call).encode() for call in [calls[0], {"method": "notifications/x"}, calls[1]])
+    )
     for key in (1, "b"):
         error = shim.error(key)
         assert error["code"] == -32000
         assert f"see {house.home}/logs/daemon.log" in error["message"]
         assert "the disk is full" in error["message"]
+    assert (house.home / "tries").read_text() == "x"  # what waited behind the first isn't tried again
     ensure_daemon(str(house.home), house.environ, command=FAKE)
     assert shim.result(3, "echo", a=1)["a"] == 1
 
@@ -410,8 +435,13 @@ def test_end_of_the_parent_ends_the_shim(house: House) -> None:
     house.shims.append(parent)
     session = Session(parent)
     session.result(1, "echo")
+    assert parent.stdin is not None and parent.stdout is not None
+    rescue = threading.Timer(30, parent.stdin.close)
+    rescue.start()
     parent.kill()
-    assert parent.stdout is not None and parent.stdout.read() == b""  # every writer has ended
+    assert parent.stdout.read() == b""  # every writer has ended
+    rescue.cancel()
+    assert not parent.stdin.closed
 
 
 def test_end_of_stdout_ends_the_shim(house: House) -> None:

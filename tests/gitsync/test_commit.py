@@ -7,7 +7,6 @@ import os
 
 import pytest
 
-from gitsync import durable
 from gitsync.commit import Outcome
 from gitsync.errors import WorkTreeChanged
 from tests.gitsync.tree import AGENT, EDIT, TIME, Tree, adopt, message, step
@@ -196,7 +195,7 @@ def test_two_flushes_and_the_right_order(tree: Tree, monkeypatch: pytest.MonkeyP
     tree.write({FACT: b"first\n"})
     seen: list[str] = []
     tree.reached = seen.append
-    flush, folders = tree.repo.disk.flush, durable.flush_folders
+    flush, folders = tree.repo.disk.flush, tree.repo.disk.flush_folders
     names: list[str] = []
 
     def noted_flush(files: list[str]) -> None:
@@ -206,7 +205,7 @@ def test_two_flushes_and_the_right_order(tree: Tree, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(tree.repo.disk, "flush", noted_flush)
     monkeypatch.setattr(
-        "gitsync.commit.flush_folders", lambda each: (seen.append("flush folders"), folders(each))
+        tree.repo.disk, "flush_folders", lambda each: (seen.append("flush folders"), folders(each))
     )
     tree.write({FACT: b"second\n"})
     assert seen == [

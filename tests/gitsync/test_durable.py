@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gitsync import durable
-from gitsync.durable import Disk, flush_folders
+from gitsync.durable import Disk
 
 
 @pytest.fixture
@@ -42,6 +42,17 @@ def test_one_call_where_the_system_has_it(tmp_path: Path, synced: list[str]) -> 
     made.flush([str(tmp_path / "a")])
     made.flush([str(tmp_path / "a")])
     assert (len(calls), synced) == (2, [])
+
+
+def test_several_folders_in_one_call(tmp_path: Path, synced: list[str]) -> None:
+    """A change over many folders would take as many flushes after it is made."""
+    calls: list[int] = []
+    (tmp_path / "a").mkdir()
+    made = disk(tmp_path, lambda handle: calls.append(handle) or 0)
+    made.flush_folders([str(tmp_path / "a"), str(tmp_path)])
+    assert (len(calls), synced) == (1, [])
+    made.flush_folders([str(tmp_path / "a")])
+    assert (len(calls), synced) == (1, [str(tmp_path / "a")])
 
 
 def test_each_file_then_its_folders_elsewhere(tmp_path: Path, synced: list[str]) -> None:
@@ -86,7 +97,7 @@ def test_our_own_failure_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         with pytest.raises(OSError, match="Input/output"):
             made.flush([str(tmp_path / "a")])
     with pytest.raises(OSError, match="Input/output"):
-        flush_folders([str(tmp_path)])
+        disk(tmp_path, None).flush_folders([str(tmp_path)])
 
 
 def test_an_object_packed_meanwhile_is_durable_already(tmp_path: Path) -> None:
@@ -99,14 +110,14 @@ def test_a_folder_that_is_gone_or_cannot_be_flushed(
     tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Removing a store's last file, or a file system without folder flushes, would look like a failure."""
-    flush_folders([str(tmp_path / "gone" / "too"), str(tmp_path)])
+    disk(tmp_path, None).flush_folders([str(tmp_path / "gone" / "too"), str(tmp_path)])
     assert synced == [str(tmp_path)]
 
     def unsupported(handle: int) -> None:
         raise OSError(errno.EINVAL, "Invalid argument")
 
     monkeypatch.setattr(os, "fsync", unsupported)
-    flush_folders([str(tmp_path)])
+    disk(tmp_path, None).flush_folders([str(tmp_path)])
 
 
 def test_a_file_on_another_file_system_is_flushed_by_name(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitsync.errors import Blocked
-from gitsync.lockfile import describe, held, is_stale, owner_file, owner_of, write_new
+from gitsync.lockfile import describe, held, is_stale, owner_file, owner_of
 
 
 def test_a_lock_names_its_owner_from_the_first_instant(tmp_path: Path) -> None:
@@ -56,15 +56,3 @@ def test_who_is_gone_and_who_is_not() -> None:
     assert is_stale((2**22 + 1, 1))
     assert is_stale((2**70, 1))
     assert is_stale((os.getpid(), 5))
-
-
-def test_a_private_file_replaces_a_link_instead_of_following_it(tmp_path: Path) -> None:
-    """Writing our scratch file would write through to another file, or into a held lock."""
-    other = tmp_path / "other"
-    other.write_bytes(b"kept")
-    (tmp_path / "scratch").symlink_to(other)
-    write_new(str(tmp_path / "scratch"), b"new")
-    os.link(tmp_path / "scratch", tmp_path / "linked")
-    write_new(str(tmp_path / "scratch"), b"newer")
-    assert (other.read_bytes(), (tmp_path / "linked").read_bytes()) == (b"kept", b"new")
-    assert os.stat(tmp_path / "scratch").st_mode & 0o777 == 0o600

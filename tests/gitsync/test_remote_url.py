@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -163,3 +165,15 @@ def test_the_key_of_a_path_can_always_be_hashed() -> None:
     root = os.fsdecode(b"/srv/caf\xe9")
     assert project_key(Checkout(root, root, None, None, None)) == "/srv/caf\\xe9"
     assert project_key(Checkout("/srv/café", "/srv/café", None, None, None)) == "/srv/café"
+
+
+def test_the_documented_forms_are_the_real_ones() -> None:
+    """If the page were wrong, nobody could tell which checkouts share a memory."""
+    page = (Path(__file__).parents[2] / "docs" / "project-identity.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|$", page, re.MULTILINE)
+    assert len(rows) > 12
+    for written, told in rows:
+        if re.fullmatch(f"[{DIGITS}]{{26}}", told):
+            assert project_id(written) == told
+        else:
+            assert normalise_remote(written) == told

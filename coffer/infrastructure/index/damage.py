@@ -12,12 +12,15 @@ import os
 import re
 import shutil
 from contextlib import suppress
+from typing import Literal
 
 from coffer.infrastructure.index import schema
 from coffer.infrastructure.index.connections import Connections, DatabaseError, of_environment
 
 Identity = tuple[tuple[int, int] | None, ...]
 
+_TOO_NEW = "the index was made by a newer Coffer"
+_Verdict = Literal["fit", "outdated", "damaged"]
 _MAGIC = b"SQLite format 3\0"
 _PARTS = ("", "-wal", "-shm")
 
@@ -34,22 +37,36 @@ def open_index(path: str) -> Connections:
     """
     header = _header(path)
     if int.from_bytes(header[60:64]) > schema.VERSION and header.startswith(_MAGIC):
-        raise TooNew(f"{path} was made by a newer Coffer")
+        raise TooNew(_TOO_NEW)
     if not header:
         remove(path)  # an empty file, or the log of one that is gone
         return _create(path)
-    untouched = _closed_at(path)
+    # SQLite would not only refuse a file without its mark but remove the log beside it.
+    found = _open(path) if header.startswith(_MAGIC) else "damaged"
+    if isinstance(found, Connections):
+        return found
+    if found == "outdated":
+        remove(path)
+    else:
+        set_aside(path)
+    return _create(path)
+
+
+def _open(path: str) -> Connections | _Verdict:
+    unchanged_since = _last_change(path)
     try:
         connections = Connections(path)
-        fault = _fault(connections, untouched)
     except DatabaseError as error:
         if of_environment(error):
             raise
-        fault = str(error)
-    if fault is None:
-        return connections
-    set_aside(path)
-    return _create(path)
+        return "damaged"
+    verdict: _Verdict = "damaged"
+    try:
+        verdict = _judge(connections, unchanged_since)
+    finally:
+        if verdict != "fit":
+            connections.close()
+    return connections if verdict == "fit" else verdict
 
 
 def _header(path: str) -> bytes:
@@ -72,31 +89,27 @@ def _create(path: str) -> Connections:
     return connections
 
 
-def _fault(connections: Connections, untouched: int | None) -> str | None:
-    """Say what is wrong; the whole file is read only when it isn't as it was when it was closed last."""
+def _judge(connections: Connections, unchanged_since: int | None) -> _Verdict:
+    """Say what a database is good for; all of it is checked unless it is as it was when it was closed."""
+    writer = connections.writer
     try:
-        writer = connections.writer
-        (version,) = writer.execute("PRAGMA user_version").fetchone()
-        if version > schema.VERSION:
-            raise TooNew("the index was made by a newer Coffer")
-        fault = schema.unfit(writer)
-        if fault is None and untouched != schema.closed_at(writer):
-            fault = schema.corruption(writer)
-    except (DatabaseError, TooNew):
-        connections.close()
-        raise
-    if fault is not None:
-        connections.close()
-    return fault
+        if writer.execute("PRAGMA user_version").fetchone()[0] > schema.VERSION:
+            raise TooNew(_TOO_NEW)
+        if schema.outdated(writer):
+            return "outdated"
+        trusted = unchanged_since == schema.closed_at(writer)
+    except DatabaseError as error:
+        if of_environment(error):
+            raise
+        return "damaged"
+    return "fit" if schema.is_usable(writer) and (trusted or schema.is_whole(writer)) else "damaged"
 
 
-def _closed_at(path: str) -> int | None:
+def _last_change(path: str) -> int | None:
     """Return the file's modification time, None when a log beside it shows that it wasn't closed."""
-    try:
+    with suppress(FileNotFoundError):
         if os.stat(path + "-wal").st_size:
             return None
-    except FileNotFoundError:
-        pass
     return os.stat(path).st_mtime_ns
 
 

@@ -100,22 +100,38 @@ def create(connection: Connection) -> None:
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
-def unfit(connection: Connection) -> str | None:
-    """Say why this database can't be used as an index of this version, None when it can."""
+def outdated(connection: Connection) -> bool:
+    """Say whether the tables were made by an older version, or by another analysis of text."""
+    if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+        return True
+    row = connection.execute("SELECT value FROM about WHERE key = 'analysis'").fetchone()
+    return bool(row != (analyse.VERSION,))
+
+
+def is_usable(connection: Connection) -> bool:
+    """Say whether every table is there and this SQLite can read it."""
     try:
-        if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
-            return "made by another version"
-        row = connection.execute("SELECT value FROM about WHERE key = 'analysis'").fetchone()
-        if row is None or row[0] != analyse.VERSION:
-            return "made by another version"
         connection.execute("SELECT rowid FROM passages WHERE passages MATCH '\"a\"' LIMIT 1").fetchone()
         for table in ("stores", "files", "documents", "vocabulary"):
             connection.execute(f"SELECT * FROM {table} LIMIT 1").fetchone()
     except DatabaseError as error:
         if of_environment(error):
             raise
-        return str(error)
-    return None
+        return False
+    return True
+
+
+def is_whole(connection: Connection) -> bool:
+    """Check every page and the full text; reading alone passes over damage in the middle."""
+    try:
+        if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+            return False
+        connection.execute("INSERT INTO passages(passages) VALUES('integrity-check')")
+    except DatabaseError as error:
+        if of_environment(error):
+            raise
+        return False
+    return True
 
 
 def closed_at(connection: Connection) -> int | None:
@@ -127,17 +143,3 @@ def closed_at(connection: Connection) -> int | None:
 def mark_closed(connection: Connection, stamp: int) -> None:
     """Note the modification time that the file is about to be given."""
     connection.execute("UPDATE about SET value = ? WHERE key = 'closed'", (str(stamp),))
-
-
-def corruption(connection: Connection) -> str | None:
-    """Check the pages and the full text, which reading alone wouldn't; None when they are whole."""
-    try:
-        (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-        if answer != "ok":
-            return str(answer)
-        connection.execute("INSERT INTO passages(passages) VALUES('integrity-check')")
-    except DatabaseError as error:
-        if of_environment(error):
-            raise
-        return str(error)
-    return None

@@ -1,0 +1,36 @@
+"""What every fault test has: a quick way to daemons, and a home that leaves no process behind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.preloaded import Preloaded
+from tests.faults.home import Home
+
+
+@pytest.fixture(scope="session")
+def preloaded() -> Iterator[Preloaded]:
+    """The process that daemons are forked from."""
+    process = Preloaded()
+    yield process
+    process.close()
+
+
+@pytest.fixture(autouse=True)
+def private_files() -> Iterator[None]:
+    """What a test writes by hand is as private as what the daemon writes, so that one rule holds for all."""
+    before = os.umask(0o077)
+    yield
+    os.umask(before)
+
+
+@pytest.fixture
+def home(tmp_path: Path, preloaded: Preloaded) -> Iterator[Home]:
+    """A home without a daemon yet."""
+    home = Home(tmp_path, preloaded)
+    yield home
+    home.end_all()
