@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
@@ -44,6 +45,7 @@ async def open_ports(home: str, environ: Mapping[str, str]) -> AsyncIterator[Por
                 state=state,
                 identity=GitIdentity(environ.get("HOME")),
                 clock=clock,
+                machine=socket.gethostname() or "localhost",
             )
         finally:
             with trio.CancelScope(shield=True):

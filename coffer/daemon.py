@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import socket
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from types import FrameType
 
 from coffer.discovery import DaemonUnavailable, coffer_home, socket_path
 from coffer.infrastructure.runtime import (
@@ -44,6 +46,8 @@ def main() -> int:
         sys.stderr.write(f"{problem}\n")
         return 1
     try:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, _leave)  # until the Trio program heeds them
         return _run(home, os.environ)
     finally:
         remove_discovery(home)
@@ -107,6 +111,10 @@ def _version() -> str:
         return metadata.version("coffer")
     except metadata.PackageNotFoundError:
         return "unreleased"
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    sys.exit(0)
 
 
 def _keep_descriptors_from_children() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import socket
+from typing import Any
 
 import trio
 from hypercorn.app_wrappers import ASGIWrapper
@@ -18,9 +19,10 @@ from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
 
-from coffer.surfaces.rest.guard import Asgi
+from coffer.surfaces.rest.guard import Asgi, Message, Receive, Send
 
 IDLE_SECONDS = 75.0
+GONE_SECONDS = 2.0
 MAX_MESSAGE = 4 * 1024 * 1024 + 4096
 
 log = logging.getLogger(__name__)
@@ -31,7 +33,7 @@ class HttpServer:
 
     def __init__(self, app: Asgi, listener: socket.socket) -> None:
         self._listener = listener
-        self._app = ASGIWrapper(app)
+        self._app = app
         self._config = Config()
         self._config.keep_alive_timeout = IDLE_SECONDS
         self._config.websocket_max_message_size = MAX_MESSAGE
@@ -61,13 +63,47 @@ class HttpServer:
             stream.socket.close()
 
     async def _serve_one(self, stream: trio.SocketStream) -> None:
+        connection = trio.CancelScope()
+
+        async def app(scope: Message, receive: Receive, send: Send) -> None:
+            try:
+                await self._app(scope, receive, send)
+            finally:
+                if scope["type"] == "websocket":
+                    connection.cancel()  # it carried nothing else
+
+        wrapped: Any = ASGIWrapper(app)  # type: ignore[arg-type]
+        watched: Any = _Watched(stream, connection)
         self._streams.add(stream)
         try:
-            plain: Any = stream  # Hypercorn names the type of a TLS stream, and takes either
-            await TCPServer(self._app, self._config, self._context, ConnectionState({}), plain).run()
+            with connection:
+                await TCPServer(wrapped, self._config, self._context, ConnectionState({}), watched).run()
         except* Exception:
             log.warning("a connection was broken off", exc_info=True)
         finally:
             self._streams.discard(stream)
             self._left.set()
             stream.socket.close()
+
+
+class _Watched:
+    """A stream that, when its client has gone, sees to it that the rest of the connection goes too.
+
+    Hypercorn tells the application so, but not in every state that a client can bring it into.
+    """
+
+    def __init__(self, stream: trio.SocketStream, connection: trio.CancelScope) -> None:
+        self._stream = stream
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def receive_some(self, limit: int) -> bytes:
+        data = b""
+        try:
+            data = bytes(await self._stream.receive_some(limit))
+        finally:
+            if not data:
+                self._connection.deadline = trio.current_time() + GONE_SECONDS
+        return data

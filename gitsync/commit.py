@@ -13,7 +13,7 @@ would leave a staged removal. If git isn't free, the files are put in place all 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -136,8 +136,9 @@ def transact(
     folders = {os.path.dirname(os.path.join(repo.root, path)) for step in steps for path in step.edits}
     if not reason and plan and plan.commits:
         folders |= {os.path.dirname(repo.refs.branch), repo.folder}
-    repo.disk.flush_folders(folders)
-    repo.reached("dir-synced")
+    if folders:
+        repo.disk.flush_folders(folders)
+        repo.reached("dir-synced")
     if plan:
         plan.settle(committed=not reason)
     if reason and not (plan and plan.record):
@@ -151,6 +152,8 @@ def _prepare(repo: Repository, plan: Plan, temporary: Sequence[str]) -> bool:
         files = plan.write() if plan.commits else []
     except OSError as error:
         raise _unwritable(error) from error
+    if not files and not temporary:
+        return True
     try:
         repo.disk.flush([*files, *temporary])
     except OSError as error:
@@ -171,15 +174,19 @@ def _publish(repo: Repository, plan: Plan, install: _Install) -> None:
             repo.reached("lock-taken")
             _require_free(repo, plan)
             mend_index(repo, plan.base_tree)
-            _require_unstaged(repo, plan)
+            dropped = _require_unstaged(repo, plan)
             install()
             entries = {
                 path: None if oid is None else index_entry(repo.root, path, oid)
-                for path, oid in plan.changes.items()
+                for path, oid in {**dropped, **plan.changes}.items()
             }
             write_index(repo, entries)
             repo.refs.move(plan.base, plan.commits, repo.committer)
             repo.reached("ref-moved")
+            before = {path: repo.objects.blob_at(plan.base_tree, path) for path in plan.changes}
+            repo.recent.note(
+                plan.tip, {path: (before[path], oid) for path, oid in plan.changes.items()}, repo.index
+            )
     except OSError as error:
         if install.failure:
             raise
@@ -204,15 +211,18 @@ def _require_unlocked(repo: Repository, *locks: str) -> None:
             raise Blocked(describe(lock, repo.scratch))
 
 
-def _require_unstaged(repo: Repository, plan: Plan) -> None:
-    """Raise Blocked when a person has staged one of our paths. What a crash of ours staged is no obstacle."""
+def _require_unstaged(repo: Repository, plan: Plan) -> Mapping[str, str | None]:
+    """Raise Blocked when a person has staged one of our paths; return what git's index has lost of ours.
+
+    What a crash of ours left staged, or another git wrote back unawares (see `recent`), is no obstacle.
+    """
     if repo.index.unmerged:
         raise Blocked("unmerged files")
-    for path in plan.changes:
-        found = repo.index.find(path)
-        indexed = found[0] if found else None
-        if indexed not in plan.versions[path] | {repo.objects.blob_at(plan.base_tree, path)}:
+    dropped = repo.recent.dropped_from_index(repo.objects, repo.index, plan.base_tree)
+    for path in plan.changes.keys() - dropped.keys():
+        if repo.index.id_of(path) not in plan.versions[path] | {repo.objects.blob_at(plan.base_tree, path)}:
             raise Blocked(f"{path} is staged by you")
+    return dropped
 
 
 def _look(repo: Repository, plan: Plan) -> None:

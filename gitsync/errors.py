@@ -2,10 +2,10 @@
 
 GitError
 ├── RepositoryUnusable   nothing can be committed or read here until a person mends it
+│   └── Damaged          an object, a ref or the index can't be read; a transaction makes it a reason to wait
 ├── WorkTreeChanged      a file isn't the version that was read; raised by the caller of `commit`
 ├── UnknownCommit        no such commit, or an abbreviation of several
-├── Blocked              can't be committed now: becomes the reason of a pending outcome
-└── Damaged              an object or a ref can't be read; becomes a reason too
+└── Blocked              git isn't free; a transaction makes it a reason to wait, so that no caller sees it
 """
 
 from __future__ import annotations
@@ -43,5 +43,5 @@ class Blocked(GitError):
     """The repository isn't free for a commit; the text is the reason that a person reads."""
 
 
-class Damaged(GitError):
+class Damaged(RepositoryUnusable):
     """Something that git needs is missing or broken; the text names it."""

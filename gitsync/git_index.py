@@ -1,8 +1,8 @@
 """Git's index, changed by splicing our entries into it and leaving everything else as it is.
 
-A commit that leaves the index alone would look to git as if the person had staged the removal of our file, and
-their next commit would remove it. libgit2 rewrites the whole list and drops what it doesn't know, so here the
-entries stay the bytes they are and ours go between them.
+A commit that leaves the index alone would look to git as if the person had staged the removal of our file,
+and their next commit would remove it. libgit2 rewrites the whole list and drops what it doesn't know, so here
+the entries stay the bytes they are and ours go between them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class GitIndex:
     def __init__(self, path: str) -> None:
         self.path = path
         self.lock = path + ".lock"
+        self.time = (0, 0)  # when the file was written, seconds and nanoseconds
         self._listing = Listing()
-        self._mtime = (0, 0)
         self._seen: tuple[int, int, int, bytes] | None = None
 
     def load(self) -> bool:
@@ -56,9 +56,14 @@ class GitIndex:
         at = bisect_left(names, name)
         return recorded(self._listing.entries[at]) if at < len(names) and names[at] == name else None
 
+    def id_of(self, path: str) -> str | None:
+        """Return the id of a path; None when git doesn't track it."""
+        found = self.find(path)
+        return found[0] if found else None
+
     def is_racy(self, stamp: Stamp) -> bool:
         """Tell whether the file was written so late that the index can't vouch for it (git's `racy-git`)."""
-        return stamp[2:4] >= self._mtime
+        return stamp[2:4] >= self.time
 
     def splice(self, changes: Mapping[str, bytes | None]) -> bytearray:
         """Set or drop entries in memory and return the whole index as the bytes of its file."""
@@ -94,7 +99,7 @@ class GitIndex:
 
     def _remember(self, seen: tuple[int, int, int, bytes]) -> None:
         self._seen = seen
-        self._mtime = divmod(seen[0], 10**9)
+        self.time = divmod(seen[0], 10**9)
 
     def _drop(self, first: bytes, last: bytes) -> None:
         names = self._listing.names

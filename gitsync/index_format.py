@@ -30,7 +30,7 @@ Stamp = tuple[int, int, int, int, int, int]
 
 @dataclass(slots=True)
 class Listing:
-    """A parsed index: names and entries in git's order, the extensions we keep, and whether a merge is open."""
+    """A parsed index: names and entries in git's order, the extensions we keep, whether a merge is open."""
 
     names: list[bytes] = field(default_factory=list)
     entries: list[bytes] = field(default_factory=list)
@@ -42,8 +42,8 @@ class Listing:
 def parsed(data: bytes) -> Listing:
     """Return the parts of an index file.
 
-    Raises Damaged for bytes that aren't an index, Blocked for an index that says it mustn't be changed without
-    understanding it.
+    Raises Damaged for bytes that aren't an index, Blocked for an index that says it mustn't be changed
+    without understanding it.
     """
     listing = Listing()
     checksum = data[-20:]

@@ -1,8 +1,8 @@
 """Git's own lock files, taken so that a lock says whose it is from its first instant.
 
-Git makes `index.lock` with O_EXCL and fills it later; a crash in between leaves a lock that names nobody. Here
-the content is written beside and `link` puts it in place, which is as exclusive and never shows an empty file.
-A lock that somebody else holds is never waited for and never removed, however old.
+Git makes `index.lock` with O_EXCL and fills it later; a crash in between leaves a lock that names nobody.
+Here the content is written beside and `link` puts it in place, which is as exclusive and never shows an empty file. A
+lock that somebody else holds is never waited for and never removed, however old.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Blobs, trees and commits: read from the repository, new ones made in memory and written together.
 
-Trees are edited as bytes from the ones before, never through git's index, so nothing that a person has staged
-can slip in, and the cost is that of the folders on the path, whatever the size of the repository. Blobs are the
-bytes themselves: no filter, no line ends. The formats are those of git's `gitformat-*` pages and `git cat-file`;
-ids are SHA-1 as 40 hex digits.
+Trees are edited as bytes from the ones before, never through git's index, so nothing that a person has
+staged can slip in, and the cost is that of the folders on the path, whatever the size of the repository. Blobs
+are the bytes themselves: no filter, no line ends. The formats are those of git's `gitformat-*` pages and
+`git cat-file`; ids are SHA-1 as 40 hex digits.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ NOTHING = Folder((), ())
 
 
 class Objects:
-    """The objects of one repository, with those in `fresh` that aren't written yet. For one thread at a time."""
+    """The objects of a repository, with those in `fresh` that aren't written yet. For one thread at a time."""
 
     def __init__(self, git: pygit2.Repository) -> None:
         self._odb = git.odb
@@ -164,12 +164,12 @@ class Objects:
             else:
                 yield path, int(entry.partition(b" ")[0], 8), entry[-20:].hex()
 
-    def first_parents(self, tip: str, base: str | None) -> list[Commit]:
-        """Return the commits after `base` up to `tip`, oldest first; raises Damaged when they don't connect."""
-        chain = []
+    def first_parents(self, tip: str, base: str | None, most: int = 10**9) -> list[Commit]:
+        """Return the commits after `base` up to `tip`, oldest first; raises Damaged if they don't connect."""
+        chain: list[Commit] = []
         at: str | None = tip
         while at != base:
-            if at is None:
+            if at is None or len(chain) == most:
                 raise Damaged(f"{tip} doesn't descend from {base}")
             chain.append(self.commit(at))
             at = chain[-1].parents[0] if chain[-1].parents else None

@@ -25,7 +25,7 @@ _DEEPEST = 40
 def write_pack(
     objects: Mapping[str, tuple[bytes, bytes]], bases: Mapping[str, str], scratch: str, folder: str
 ) -> list[str]:
-    """Write `objects` (id to kind and content) as a pack in `folder`, by way of `scratch`; return its two files.
+    """Write `objects` (id to kind and content) as a pack in `folder` by way of `scratch`; return its files.
 
     `bases` names for some trees an older one that they resemble. The index goes last: without it git doesn't
     see the pack.

@@ -61,7 +61,8 @@ class Plan:
         for step in early:
             self._add_step(step, {path: step.edits[path] for path in step.edits.keys() & there})
         touched = dict.fromkeys(path for path, _, _ in self._objects.differences(self.base_tree, self._tree))
-        touched |= dict.fromkeys([*last, *paths, *(path for step in steps for path in step.edits)])
+        undone = self._repo.recent.dropped_from_branch(self._objects, self.base, self.base_tree)
+        touched |= dict.fromkeys([*last, *undone, *paths, *(path for step in steps for path in step.edits)])
         foreign = self._foreign(touched)
         if foreign:
             step = adopt(foreign)
@@ -137,10 +138,9 @@ class Plan:
         if self._on_disk(path)[0] == oid:
             return True
         try:
-            indexed = self._repo.index.load() and self._repo.index.find(path)
+            return self._repo.index.load() and self._repo.index.id_of(path) == oid
         except (Blocked, Damaged):
             return False
-        return (indexed[0] if indexed else None) == oid
 
     def _foreign(self, paths: Iterable[str]) -> dict[str, bytes | None]:
         """Return what is on disk at those paths that neither the chain nor what is checked out accounts for."""

@@ -12,8 +12,8 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 
-from gitsync.scratch import write_new
 from gitsync.refs import NO_COMMIT
+from gitsync.scratch import write_new
 
 _PREPARED, _PENDING = "prepared", "pending"
 

@@ -16,7 +16,7 @@ from gitsync.records import records
 from gitsync.refs import BRANCH
 from gitsync.repo import Repository
 from gitsync.scratch import write_new
-from gitsync.staging import mend_index, write_index
+from gitsync.staging import mend_index, set_index_aside, write_index
 from gitsync.worktree import pending_paths
 
 # Names that a crashed write of ours or of libgit2 leaves; what git leaves, `git gc` removes.
@@ -98,7 +98,10 @@ def _mend_branch(repo: Repository) -> Iterator[str]:
             value = os.path.join(repo.scratch, f"branch-{os.getpid()}")
             write_new(value, commit.encode() + b"\n")
             repo.disk.flush([value])
-            with held(repo.refs.branch_lock, value):
+            with held(repo.index.lock, owner_file(repo.scratch)), held(repo.refs.branch_lock, value):
+                # It speaks of the commit that was lost; what that one changed would seem to be staged.
+                with suppress(FileNotFoundError):
+                    set_index_aside(repo)
                 os.replace(repo.refs.branch_lock, repo.refs.branch)
             os.unlink(value)
             yield f"{reason}: main was set back to {commit[:12]} from its log"

@@ -15,6 +15,7 @@ from gitsync.durable import Disk
 from gitsync.errors import RepositoryUnusable
 from gitsync.git_index import GitIndex
 from gitsync.objects import Objects
+from gitsync.recent import Recent
 from gitsync.refs import Refs
 from gitsync.step import Signature, Step
 
@@ -62,6 +63,7 @@ class Repository:
         self.refs = Refs(self.folder)
         self.index = GitIndex(os.path.join(self.folder, "index"))
         self.disk = Disk(root)
+        self.recent = Recent()
         # In place on disk while git's folder couldn't be written; older ones are adopted as the user's.
         self.unprepared: deque[Step] = deque(maxlen=1000)
 
@@ -126,7 +128,7 @@ class Repository:
             return fallback
 
     def head(self) -> str | None:
-        """Return the commit that is checked out, None before the first; raises Damaged when it can't be told."""
+        """Return the commit that is checked out, None before the first; raises Damaged if it can't be told."""
         return self.refs.head()
 
 

@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 
 from gitsync.errors import Damaged
-from gitsync.scratch import write_new
 from gitsync.objects import EMPTY_TREE
 from gitsync.repo import Repository
+from gitsync.scratch import write_new
 from gitsync.worktree import index_entry
 
 _SET_ASIDE = "index.damaged"
@@ -25,9 +25,7 @@ def mend_index(repo: Repository, tree: str) -> str | None:
             return None
         note = "git's index was missing"
     except Damaged:
-        os.makedirs(repo.scratch, mode=0o700, exist_ok=True)
-        os.replace(repo.index.path, os.path.join(repo.scratch, _SET_ASIDE))
-        repo.index.forget()
+        set_index_aside(repo)
         note = f"git's index was damaged; it lies in .git/coffer/{_SET_ASIDE}"
     if tree == EMPTY_TREE:
         return None
@@ -35,6 +33,13 @@ def mend_index(repo: Repository, tree: str) -> str | None:
         {path: index_entry(repo.root, path, oid, mode) for path, mode, oid in repo.objects.files(tree)}
     )
     return f"{note} and was made anew from the last commit"
+
+
+def set_index_aside(repo: Repository) -> None:
+    """Move git's index into our folder, where it can be looked at."""
+    os.makedirs(repo.scratch, mode=0o700, exist_ok=True)
+    os.replace(repo.index.path, os.path.join(repo.scratch, _SET_ASIDE))
+    repo.index.forget()
 
 
 def write_index(repo: Repository, entries: Mapping[str, bytes | None]) -> None:

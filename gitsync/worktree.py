@@ -27,7 +27,7 @@ class NotAFile(OSError):
 def read(root: str, path: str) -> tuple[bytes, os.stat_result] | None:
     """Return a file's bytes and status, None when there is no such file.
 
-    Raises NotAFile for what isn't a plain file reached through plain folders, OSError when it can't be read.
+    Raises NotAFile for what isn't a plain file in plain folders, OSError when it can't be read.
     """
     folder, parts = root, path.split("/")
     for part in parts[:-1]:
@@ -56,8 +56,8 @@ def read(root: str, path: str) -> tuple[bytes, os.stat_result] | None:
 def index_entry(root: str, path: str, oid: str, mode: int = PLAIN) -> bytes:
     """Return the git index entry of a file that should hold the blob `oid`.
 
-    The file's status goes in only when its bytes were that blob's throughout; otherwise an edit made meanwhile
-    would look to git like the version we committed.
+    The file's status goes in only when its bytes were that blob's throughout; otherwise an edit made
+    meanwhile would look to git like the version we committed.
     """
     name = path.encode("utf-8", "surrogateescape")
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from coffer.application.scope import config_of, subject_line
+from coffer.application.scope import config_of, new_store_changes, subject_line
 from coffer.domain.activity import AuditEvent
 from coffer.domain.changes import Change, ChangeSet, Planned, TreeView, etag_of
 from coffer.domain.errors import ConfigInvalid, MemoryNotFound, MemoryRejected
@@ -17,7 +17,7 @@ from lanes.errors import Unreadable
 from lanes.knowledge import Note, derive_description, derive_title, new_fact, read_note, storable
 from lanes.layout import STORE_FILE, SUPERSEDED, inbox_path, superseded_path
 from lanes.names import fact_filename, is_fact_id, single_line
-from lanes.store_config import FACT_CHARS, update_config
+from lanes.store_config import FACT_CHARS
 
 MAX_DESCRIPTION_CHARS = 1000
 MAX_SUPERSEDES = 50
@@ -73,9 +73,7 @@ async def remember(
                 now=now,
             )
             path = f"{store.folder}/{inbox_path(now, fact_filename(title, fact_id))}"
-            if settings is None:
-                changes.append(_store_file(store, project))
-            changes.append(Change(path, content))
+            changes += [*new_store_changes(view, store, project), Change(path, content)]
             ports.index.note(store, text, path)
             answer = Remembered(fact_from(store, path, content), "created")
         else:
@@ -188,11 +186,6 @@ def _held(ports: Ports, view: TreeView, store: StoreRef, text: str) -> Fact | No
         if fact.text == text:
             return fact
     return None
-
-
-def _store_file(store: StoreRef, project: Project | None) -> Change:
-    remote = project.remote if project is not None and project.store == store else None
-    return Change(f"{store.folder}/{STORE_FILE}", update_config(None, {"remote": remote}))
 
 
 def _archived(view: TreeView, old: Fact, now: str, taken: Sequence[str]) -> list[Change]:

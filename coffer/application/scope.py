@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from coffer.domain.changes import Change, TreeView
 from coffer.domain.errors import ConfigInvalid, FileUnreadable, ScopeUnresolved
 from coffer.domain.facts import Caller
 from coffer.domain.ports import Ports
 from coffer.domain.stores import GLOBAL, Project, Scope, StoreRef
 from lanes.errors import Unreadable
 from lanes.layout import STORE_FILE
-from lanes.store_config import StoreConfig, read_config
+from lanes.store_config import StoreConfig, read_config, update_config
 
 
 def parse_scope(value: object, allowed: tuple[Scope, ...], default: Scope) -> Scope:
@@ -60,6 +61,15 @@ async def settings_of(ports: Ports, store: StoreRef) -> StoreConfig:
         return config_of(await ports.tree.read(f"{store.folder}/{STORE_FILE}"), store)
     except FileUnreadable:
         return StoreConfig()
+
+
+def new_store_changes(view: TreeView, store: StoreRef, project: Project | None) -> list[Change]:
+    """Return what the first write to a store adds: its store.yaml, with the remote that others know it by."""
+    path = f"{store.folder}/{STORE_FILE}"
+    if view.read(path) is not None:
+        return []
+    remote = project.remote if project is not None and project.store == store else None
+    return [Change(path, update_config(None, {"remote": remote}))]
 
 
 def subject_line(verb: str, title: str) -> str:

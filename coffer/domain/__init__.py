@@ -1,0 +1,1 @@
+"""Words and rules that everything else agrees on; needs `lanes` and the standard library alone."""

@@ -33,6 +33,9 @@ class Tree(Protocol):
     async def read(self, path: str) -> bytes | None:
         """Return a file's bytes, None when there is none."""
 
+    async def contents(self, folder: str) -> list[tuple[str, bytes]]:
+        """Return path and bytes of every file below `folder` that can be read, sorted by path."""
+
     async def stores(self) -> list[StoreRef]:
         """Return the stores that have a folder in the tree."""
 
@@ -119,11 +122,18 @@ class State(Protocol):
 
 
 class Identity(Protocol):
+    """Which project a folder is part of."""
+
     async def project(self, folder: str) -> Project | None:
         """Return the project of a folder, None outside every project. Never raises."""
 
+    async def commits_since(self, root: str, commit: str, head: str) -> int | None:
+        """Return how many commits of a project lead from `commit` to `head`; None when they can't be counted."""
+
 
 class Clock(Protocol):
+    """Time and chance, passed in so that nothing else reads them."""
+
     def now(self) -> str:
         """Return the time as ISO 8601 UTC in whole seconds with `Z`."""
 
@@ -147,3 +157,5 @@ class Ports:
     state: State
     identity: Identity
     clock: Clock
+    machine: str = "localhost"
+    """This machine's name, as people know it."""

@@ -7,6 +7,7 @@ import os
 import trio
 
 from coffer.domain.stores import Project, StoreRef, project_id
+from gitsync.distance import commits_since
 from gitsync.identity import checkout, project_key
 
 
@@ -18,6 +19,9 @@ class GitIdentity:
 
     async def project(self, folder: str) -> Project | None:
         return await trio.to_thread.run_sync(self._project, folder, abandon_on_cancel=True)
+
+    async def commits_since(self, root: str, commit: str, head: str) -> int | None:
+        return await trio.to_thread.run_sync(commits_since, root, commit, head, abandon_on_cancel=True)
 
     def _project(self, folder: str) -> Project | None:
         if not os.path.isabs(folder) or "\0" in folder:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 import trio
-from gitsync.commit import Outcome
 
 from coffer.domain.activity import Finding
 from coffer.domain.changes import Change, ChangeSet, Plan, Planned, Written
@@ -26,6 +25,7 @@ from coffer.infrastructure.draft import Draft
 from coffer.infrastructure.failpoints import Reached
 from coffer.infrastructure.tree_files import Staged, TreeFiles
 from coffer.infrastructure.tree_repository import ATTRIBUTES, ATTRIBUTES_TEXT, TreeRepository
+from gitsync.commit import Outcome
 from gitsync.errors import GitError, WorkTreeChanged
 
 T = TypeVar("T")
@@ -101,6 +101,9 @@ class GitTree:
     async def read(self, path: str) -> bytes | None:
         found = await trio.to_thread.run_sync(self._files.read, path, abandon_on_cancel=True)
         return found[0] if found else None
+
+    async def contents(self, folder: str) -> list[tuple[str, bytes]]:
+        return await trio.to_thread.run_sync(self._contents, folder, abandon_on_cancel=True)
 
     async def stores(self) -> list[StoreRef]:
         return await trio.to_thread.run_sync(self._stores, abandon_on_cancel=True)
@@ -187,6 +190,15 @@ class GitTree:
         finally:
             for one in staged:
                 self._files.discard(one)
+
+    def _contents(self, folder: str) -> list[tuple[str, bytes]]:
+        found = []
+        for path, _ in sorted(self._files.walk(folder)):
+            with suppress(OSError):  # one bad file harms only itself; doctor names it
+                read = self._files.read(path)
+                if read is not None:
+                    found.append((path, read[0]))
+        return found
 
     def _stores(self) -> list[StoreRef]:
         names = ["global"] if os.path.isdir(os.path.join(self.root, "global")) else []

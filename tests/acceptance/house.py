@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import httpx2
 import mcp
 import trio
 from mcp import types
+from mcp.client.streamable_http import streamable_http_client
 
 ROOT = str(Path(__file__).parents[2])
 COFFER = (sys.executable, "-P", "-c", "import sys; from coffer.surfaces.cli import main; sys.exit(main())")
@@ -70,7 +72,8 @@ class Agent:
         assert result.structured_content is not None
         assert isinstance(result.content[0], types.TextContent)
         assert json.loads(result.content[0].text) == result.structured_content
-        return result.structured_content
+        structured: Json = result.structured_content
+        return structured
 
     async def refusal(self, tool: str, **arguments: Any) -> Json:
         """Return the error of a call that must be refused; the text must name its code."""
@@ -195,6 +198,17 @@ class House:
         async with mcp.Client(server, mode=ERAS[era]) as client:
             yield Agent(client)
 
+    @asynccontextmanager
+    async def web_agent(
+        self, headers: Mapping[str, str], era: str = "2026", **options: Any
+    ) -> AsyncIterator[Agent]:
+        """Connect an agent to the daemon's port without a shim."""
+        token = {"Authorization": f"Bearer {(self.home / 'token').read_text().strip()}"}
+        async with httpx2.AsyncClient(headers={**token, **headers}) as web:
+            transport = streamable_http_client(f"http://127.0.0.1:{self.port}/mcp", http_client=web)
+            async with mcp.Client(transport, mode=ERAS[era], **options) as client:
+                yield Agent(client)
+
     def ask(
         self,
         method: str,
@@ -231,7 +245,7 @@ class House:
         hits: list[Json] = self.ask("POST", f"/memory_stores/{store}/recall", body).done()["hits"]
         return hits
 
-    def texts(self, store: str, query: str, **fields: object) -> list[str]:
+    def texts(self, store: str, query: str, **fields: Any) -> list[str]:
         return [hit["text"] for hit in self.recall(store, query, **fields)]
 
     def events(self, store: str) -> list[Json]:

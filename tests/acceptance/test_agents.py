@@ -151,8 +151,10 @@ async def test_tools_are_listed_with_schemas_and_hints(house: House, project: Pa
         tools = {tool.name: tool for tool in (await claude.client.list_tools()).tools}
         assert claude.client.instructions
     assert {"coffer__recall", "coffer__remember", "coffer__list_memory"} <= set(tools)
-    for tool in tools.values():
+    reading = {}
+    for name, tool in tools.items():
         assert tool.description and tool.output_schema and tool.annotations is not None
         assert tool.annotations.destructive_hint is False
-    assert tools["coffer__recall"].annotations.read_only_hint is True
-    assert tools["coffer__remember"].annotations.read_only_hint is False
+        reading[name] = tool.annotations.read_only_hint
+    assert reading["coffer__recall"] is reading["coffer__list_memory"] is True
+    assert reading["coffer__remember"] is False

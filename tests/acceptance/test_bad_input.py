@@ -198,8 +198,8 @@ def test_bad_fact_id_is_refused(house: House, fact_id: str) -> None:
                     "NOT_FOUND",
                     "MEMORY_STORE_NOT_FOUND",
                 )
-        body = {"text": "Cricket fact.", "supersedes": [fact_id]}
-        house.ask("POST", "/memory_stores/global/facts", body).refusal(404, "MEMORY_NOT_FOUND")
+        superseding = {"text": "Cricket fact.", "supersedes": [fact_id]}
+        house.ask("POST", "/memory_stores/global/facts", superseding).refusal(404, "MEMORY_NOT_FOUND")
 
 
 @pytest.mark.report("B57")

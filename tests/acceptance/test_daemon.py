@@ -73,7 +73,7 @@ async def test_restart_keeps_everything(own_house: House) -> None:
     own_house.start()
     project = own_house.project("dock")
     store = own_house.store(project)
-    async with own_house.agent("claude", project) as claude:
+    async with own_house.agent("claude", project, "2025") as claude:
         kept = await claude.remember("Beluga fact, kept over restarts.")
         gone = await claude.remember("Beluga fact that is deleted.")
         own_house.ask("DELETE", f"/memory_stores/{store}/facts/{gone['id']}").done(204)
@@ -119,28 +119,29 @@ async def test_command_and_agent_start_the_daemon(own_house: House) -> None:
     """The first thing a user does would fail for want of a daemon."""
     project = own_house.project()
     own_house.coffer("daemon", "status", status=1)
-    own_house.coffer("memory", "add", ".", "Orca fact, before any daemon.", folder=project)
+    own_house.coffer("memory", "list")
+    own_house.coffer("memory", "recall", ".", "orca", folder=project)
+    own_house.coffer("doctor")
+    assert not own_house.tree.exists()
+    own_house.coffer("memory", "add", ".", "Orca fact.", folder=project)
     assert str(own_house.pid()) in own_house.coffer("daemon", "status")
     own_house.coffer("daemon", "stop")
-    async with own_house.agent("claude", project, "2025") as claude:
-        assert await claude.texts("orca") == ["Orca fact, before any daemon."]
-        own_house.coffer("daemon", "stop")
-        assert await claude.texts("orca") == ["Orca fact, before any daemon."]
+    async with own_house.agent("claude", project) as claude:
+        assert await claude.texts("orca") == ["Orca fact."]
 
 
-def test_files_that_changed_while_the_daemon_was_away(own_house: House) -> None:
+def test_files_that_changed_while_the_daemon_was_away(house: House, project: Path, store: str) -> None:
     """What a person did overnight, or a pull brought, would be unknown until something else changes."""
-    own_house.start()
-    edited = own_house.add("global", "Sealion one.")
-    removed = own_house.add("global", "Sealion two.")
-    assert len(own_house.texts("global", "sealion")) == 2
-    own_house.stop()
+    edited = house.add(store, "Sealion one.")
+    removed = house.add(store, "Sealion two.")
+    assert len(house.texts(store, "sealion")) == 2
+    house.stop()
     path = Path(edited["path"])
     path.write_text(path.read_text("utf-8").replace("Sealion one", "Sealion changed"), "utf-8")
     Path(removed["path"]).unlink()
-    (own_house.tree / "global" / "knowledge" / "new.md").write_text("Sealion new.\n", "utf-8")
-    own_house.start()
-    assert sorted(own_house.texts("global", "sealion")) == ["Sealion changed.", "Sealion new."]
+    (house.store_dir(store) / "knowledge" / "new.md").write_text("Sealion new.\n", "utf-8")
+    house.start()
+    assert sorted(house.texts(store, "sealion")) == ["Sealion changed.", "Sealion new."]
 
 
 @pytest.mark.report("B40", "B49")
@@ -153,7 +154,8 @@ def test_shim_prints_nothing_but_messages_and_ends(house: House, project: Path) 
         {"id": 2, "method": "tools/list"},
         {"id": 3, "method": "no/such/method"},
     ]
-    shim = subprocess.Popen(
+    lines = ["{broken", *(json.dumps({"jsonrpc": "2.0", **each}) for each in asked)]
+    with subprocess.Popen(
         [SHIM[0], "-X", "dev", *SHIM[1:]],
         cwd=project,
         env=house.environ,
@@ -161,20 +163,13 @@ def test_shim_prints_nothing_but_messages_and_ends(house: House, project: Path) 
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-    )
-    try:
+    ) as shim:
         assert shim.stdin is not None and shim.stdout is not None
-        shim.stdin.write(
-            "{broken\n" + "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in asked)
-        )
+        shim.stdin.write("".join(f"{line}\n" for line in lines))
         shim.stdin.flush()
         messages = [json.loads(shim.stdout.readline()) for _ in range(4)]
         shim.stdin.close()
-        assert shim.wait(60) == 0 and shim.stdout.read() == ""
-    finally:
-        shim.kill()
-        shim.wait()
-        shim.stdout.close()
+        assert shim.stdout.read() == "" and shim.wait(60) == 0
     answers = {message["id"]: message for message in messages}
     assert answers[1]["result"]["serverInfo"]["name"] == "coffer"
     assert answers[2]["result"]["tools"] and answers[3]["error"] and answers[None]["error"]

@@ -49,6 +49,23 @@ def test_the_users_own_commits_are_left_alone(house: House, store: str) -> None:
     house.git("fsck", "--strict")
 
 
+@pytest.mark.report("B12")
+def test_checkout_of_an_old_commit_is_answered_as_it_stands(own_house: House) -> None:
+    """Looking at the past with git would leave a memory that answers with neither the past nor the present."""
+    own_house.start()
+    fact = own_house.add("global", "Gopher version one.")
+    old = own_house.git("rev-parse", "HEAD").strip()
+    at = f"/memory_stores/global/facts/{fact['id']}"
+    own_house.ask("PATCH", at, {"text": "Gopher version two."}).done()
+    own_house.add("global", "Gopher fact three.")
+    assert sorted(own_house.texts("global", "gopher")) == ["Gopher fact three.", "Gopher version two."]
+    own_house.git("checkout", "-q", old)
+    assert own_house.texts("global", "gopher") == ["Gopher version one."]
+    own_house.git("checkout", "-q", "main")
+    assert sorted(own_house.texts("global", "gopher")) == ["Gopher fact three.", "Gopher version two."]
+    assert own_house.git("status", "--porcelain") == "" and "index.sqlite" not in own_house.git("ls-files")
+
+
 @pytest.mark.report("B59")
 async def test_foreign_lock_makes_the_commit_wait(house: House, project: Path, store: str) -> None:
     """While the user's own git is at work agents couldn't remember, or their facts would never be committed."""

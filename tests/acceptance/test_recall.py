@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -135,16 +136,24 @@ def test_deleting_the_index_changes_no_answer(house: House, project: Path, store
     assert {hit["id"] for hit in expected} < {hit["id"] for hit in house.recall(store, "vicuna", top_k=10)}
 
 
-@pytest.mark.report("B12")
-def test_damaged_index_changes_no_answer(house: House, project: Path, store: str) -> None:
-    """A half-written index file would make every recall an error until somebody deletes it."""
-    fact = house.add(store, "Guanaco fact about wool.")
+@pytest.mark.report("B11")
+@pytest.mark.parametrize("how", ["damaged", "old log"])
+def test_spoilt_index_changes_no_answer(house: House, store: str, how: str) -> None:
+    """A half-written index would make every recall an error, or one put back would revive deleted facts."""
+    kept, gone = house.add(store, "Guanaco fact about wool."), house.add(store, "Guanaco fact about milk.")
+    assert len(house.recall(store, "guanaco")) == 2
+    index, log = house.home / "index.sqlite", house.home / "index.sqlite-wal"
+    old = log.read_bytes() if log.exists() else b""
+    house.ask("DELETE", f"/memory_stores/{store}/facts/{gone['id']}").done(204)
     house.stop()
-    for path in house.home.glob("index.sqlite*"):
-        path.write_bytes(b"not a database at all" * 400)
+    if how == "damaged":
+        index.write_bytes(b"not a database at all" * 400)
+    else:
+        index.unlink(missing_ok=True)
+        log.write_bytes(old)
     house.start()
-    assert [hit["id"] for hit in house.recall(store, "guanaco")] == [fact["id"]]
-    assert Path(fact["path"]).is_file()
+    assert [hit["id"] for hit in house.recall(store, "guanaco")] == [kept["id"]]
+    assert Path(kept["path"]).is_file()
 
 
 @pytest.mark.report("B17")
@@ -163,3 +172,25 @@ def test_one_bad_file_harms_only_itself(house: House, project: Path, store: str)
     assert path.name in reply.refusal(409, "FILE_UNREADABLE")["message"]
     assert path.read_bytes() == damaged
     assert path.name in house.coffer("doctor")
+
+
+def test_deleting_the_index_all_the_time_changes_no_answer(house: House, store: str) -> None:
+    """A clean-up job that runs in the wrong moment would turn a recall into an error or an empty answer."""
+    house.add(store, "Alpaca fact 0 about wool.")
+    enough = threading.Event()
+
+    def delete() -> None:
+        while not enough.is_set():
+            for path in house.home.glob("index.sqlite*"):
+                path.unlink(missing_ok=True)
+
+    deleting = threading.Thread(target=delete)
+    deleting.start()
+    try:
+        for number in range(1, 15):
+            house.add(store, f"Alpaca fact {number} about wool.")
+            assert len(house.recall(store, "alpaca wool", top_k=20)) == number + 1
+    finally:
+        enough.set()
+        deleting.join()
+    assert len(house.recall(store, "alpaca wool", top_k=20)) == 15

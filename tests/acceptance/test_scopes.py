@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
+from mcp import types
 
 from tests.acceptance.house import ERAS, House
 
@@ -161,34 +162,30 @@ async def test_home_and_root_are_no_projects(house: House) -> None:
     assert house.get(f"/memory_stores/{house.store(inside)}").done()["project_root"] == str(inside)
 
 
-async def test_client_without_the_shim_says_its_folder(house: House, project: Path, store: str) -> None:
+@pytest.mark.parametrize("era", ERAS)
+async def test_agent_without_the_shim_says_its_folder(
+    house: House, project: Path, store: str, era: str
+) -> None:
     """An agent that speaks HTTP could use the global memory alone."""
-    call = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {
-            "name": "coffer__remember",
-            "arguments": {"text": "Dhole fact over HTTP."},
-            "_meta": {
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientCapabilities": {},
-                "io.modelcontextprotocol/clientInfo": {"name": "web-agent", "version": "1"},
-            },
-        },
-    }
-    headers = {
-        "Accept": "application/json, text/event-stream",
-        "MCP-Protocol-Version": "2026-07-28",
-        "Mcp-Method": "tools/call",
-        "Mcp-Name": "coffer__remember",
-        "X-Coffer-Cwd": str(project),
-    }
-    reply = house.ask("POST", "/mcp", call, headers)
-    assert reply.status == 200 and json.loads(reply.body)["result"]["isError"] is False
+    headers = {"X-Coffer-Cwd": quote(str(project)), "X-Coffer-Agent": "web-agent"}
+    async with house.web_agent(headers, era) as agent:
+        await agent.remember("Dhole fact over HTTP.")
+        assert await agent.texts("dhole", scope="project") == ["Dhole fact over HTTP."]
     facts = house.get(f"/memory_stores/{store}/facts").done()["facts"]
     assert [(fact["text"], fact["agent"]) for fact in facts] == [("Dhole fact over HTTP.", "web-agent")]
-    assert house.ask("POST", "/mcp", call, {**headers, "X-Coffer-Token": None}).status == 401
+    async with house.web_agent({}, era) as agent:
+        assert (await agent.refusal("remember", text="Dhole fact."))["code"] == "SCOPE_UNRESOLVED"
+
+
+async def test_agent_that_offers_roots_is_asked_for_them(house: House, project: Path, store: str) -> None:
+    """A client that can send no header of its own would be outside every project."""
+
+    async def roots(context: object) -> types.ListRootsResult:
+        return types.ListRootsResult.model_validate({"roots": [{"uri": project.as_uri()}]})
+
+    async with house.web_agent({}, "2025", list_roots_callback=roots) as agent:
+        await agent.remember("Fossa fact.")
+    assert house.texts(store, "fossa") == ["Fossa fact."]
 
 
 def test_reads_create_nothing(house: House, project: Path, store: str) -> None:

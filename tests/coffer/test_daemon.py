@@ -165,11 +165,13 @@ def test_children_inherit_no_descriptors(home: Path) -> None:
     """A git child that outlives the daemon would keep its port and its lock, and the next one couldn't start."""
     with running_daemon(home, COFFER_PORT="") as daemon:
         daemon.remember("a fact")
+        os.kill(daemon.pid, signal.SIGSTOP)  # so that it neither opens nor closes any meanwhile
         for number in os.listdir(f"/proc/{daemon.pid}/fd"):
             lines = Path(f"/proc/{daemon.pid}/fdinfo/{number}").read_text().splitlines()
             flags = next(int(line.split()[1], 8) for line in lines if line.startswith("flags"))
             if int(number) > 2:
                 assert flags & os.O_CLOEXEC, os.readlink(f"/proc/{daemon.pid}/fd/{number}")
+        os.kill(daemon.pid, signal.SIGCONT)
 
 
 def test_it_answers_before_it_has_loaded_what_only_agents_need(home: Path) -> None:

@@ -61,7 +61,7 @@ class Home(House):
         return self.started[-1]
 
     def wait_until_serving(self) -> None:
-        """Return when the daemon accepts callers; Gone when it ended instead."""
+        """Return when the daemon has recovered and answers; Gone when it ended instead."""
 
         def accepts() -> bool:
             try:
@@ -73,6 +73,7 @@ class Home(House):
                 return False
 
         until(accepts)
+        self.get("/daemon/status").done()
 
     def kill(self) -> None:
         """End the daemon as a power cut would."""

@@ -99,7 +99,11 @@ def test_what_a_person_left_uncommitted_is_committed_first_as_theirs(tree: Tree)
     tree.edit(FACT, b"by hand\n")
     tree.edit("global/other.md", b"untouched by us\n")
     outcome = tree.write({FACT: b"agent again\n"}, "again")
-    assert tree.log() == [f"{AGENT.name}|remember: again", "Ann|edit: by hand", f"{AGENT.name}|remember: a fact"]
+    assert tree.log() == [
+        f"{AGENT.name}|remember: again",
+        "Ann|edit: by hand",
+        f"{AGENT.name}|remember: a fact",
+    ]
     assert outcome.commits == (tree.git("rev-parse", "main"),)
     assert tree.committed(FACT, "main~1") == b"by hand\n"
     assert tree.git("status", "--porcelain") == " M global/other.md"
@@ -151,7 +155,9 @@ def test_a_failing_rename_reaches_the_caller_and_frees_the_lock(tree: Tree) -> N
 
 
 @pytest.mark.report("B33")
-@pytest.mark.parametrize("point", ["blob", "tree", "commit-object", "new-index", "index-swapped", "ref-moved"])
+@pytest.mark.parametrize(
+    "point", ["blob", "tree", "commit-object", "new-index", "index-swapped", "ref-moved"]
+)
 def test_no_space_for_git_still_keeps_the_fact(tree: Tree, point: str) -> None:
     """With room for the file but not for git, the fact would be refused or its commit lost for good."""
     tree.write({FACT: b"old\n"})

@@ -229,7 +229,9 @@ def test_many_writes_wait_and_are_all_committed(begun: Tree) -> None:
     begun.write({"global/b.md": None}, "three")
     begun.git("checkout", "-q", "main")
     assert begun.write({"global/c.md": b"4\n"}, "four").pending is None
-    assert begun.log("%s")[::-1] == [f"remember: {title}" for title in ("start", "one", "two", "three", "four")]
+    assert begun.log("%s")[::-1] == [
+        f"remember: {title}" for title in ("start", "one", "two", "three", "four")
+    ]
     assert begun.committed("global/a.md", "main~3") == b"1\n"
     begun.is_sound()
 
@@ -407,6 +409,56 @@ def test_sha256_in_the_environment_changes_nothing(
     tree.is_sound()
 
 
+def _race(tree: Tree, edits: dict[str, bytes | None], title: str) -> None:
+    """Write while a `git commit` is under way that has read the index already and writes it back afterwards."""
+    index = tree.root / ".git/index"
+    before = index.read_bytes()
+    tree.write(edits, title)
+    index.write_bytes(before)
+
+
+def test_a_commit_that_writes_back_an_old_index(begun: Tree) -> None:
+    """A `git commit` in the same instant would leave our file staged for removal, and our next write pending."""
+    _race(begun, {"global/new.md": b"new\n", FACT: b"newer\n", OTHER: None}, "raced")
+    assert "D  global/new.md" in begun.git("status", "--porcelain").splitlines()
+    assert begun.write({FACT: b"newest\n"}, "next").pending is None
+    begun.is_sound()
+
+
+def test_a_commit_of_an_old_index_loses_nothing(begun: Tree) -> None:
+    """The user's next commit would remove our file from the branch for good."""
+    _race(begun, {"global/new.md": b"new\n"}, "raced")
+    begun.edit("notes.txt", b"theirs\n")
+    begun.git("add", "notes.txt")
+    begun.git("commit", "-qm", "theirs")
+    assert begun.committed("global/new.md") is None
+    assert begun.write({"global/b.md": b"b\n"}, "next").pending is None
+    assert begun.committed("global/new.md") == b"new\n"
+    assert begun.log("%s")[:4] == ["remember: next", "edit: by hand", "theirs", "remember: raced"]
+    begun.is_sound()
+
+
+def test_an_entry_set_back_on_purpose_stays(begun: Tree) -> None:
+    """Staging an older version of a fact would be undone behind the user's back."""
+    begun.write({FACT: b"newer\n"}, "newer")
+    begun.git("reset", "-q", "main~1", "--", FACT)
+    later = begun.repo.index.time[0] + 60
+    os.utime(begun.root / ".git/index", (later, later))
+    staged = begun.git("ls-files", "-s", FACT)
+    assert begun.write({"global/b.md": b"b\n"}).pending is None
+    assert begun.git("ls-files", "-s", FACT) == staged
+    assert begun.write({FACT: b"newest\n"}).pending == f"{FACT} is staged by you"
+
+
+def test_commits_taken_back_softly_are_left_to_the_user(begun: Tree) -> None:
+    """In the middle of `git reset --soft` to reword a commit, our next write would commit what they hold."""
+    begun.write({"global/new.md": b"new\n"}, "taken back")
+    begun.git("reset", "-q", "--soft", "main~1")
+    assert begun.write({"global/b.md": b"b\n"}, "next").pending is None
+    assert begun.git("status", "--porcelain") == "A  global/new.md"
+    assert begun.log("%s") == ["remember: next", "remember: start"]
+
+
 def _round(tree: Tree, number: int) -> None:
     tree.edit(f"notes/{number}.txt", b"%d\n" % number)
     tree.git("add", f"notes/{number}.txt", check=False)
@@ -427,14 +479,18 @@ def test_taking_turns_with_the_users_git(begun: Tree) -> None:
 
 def test_at_the_same_time_as_the_users_git(begun: Tree, user_home: Path) -> None:
     """Two writers at once would lose commits: one of them has to wait or fail, never both to succeed on one tip."""
-    script = "for n in $(seq 20); do echo $n > notes-$n.txt; git add notes-$n.txt && git commit -qm theirs; done"
+    script = (
+        "for n in $(seq 20); do echo $n > notes-$n.txt; git add notes-$n.txt && git commit -qm theirs; done"
+    )
     theirs = subprocess.Popen(
         ["sh", "-c", script], cwd=begun.root, env=git_environment(user_home), stderr=subprocess.DEVNULL
     )
     waiting = 0
     number = 0
     while theirs.poll() is None:
-        waiting += begun.write({f"global/{number}.md": b"%d\n" % number}, f"fact {number}").pending is not None
+        waiting += (
+            begun.write({f"global/{number}.md": b"%d\n" % number}, f"fact {number}").pending is not None
+        )
         number += 1
     assert begun.retry().pending is None
     subjects = begun.log("%s")
@@ -443,4 +499,5 @@ def test_at_the_same_time_as_the_users_git(begun: Tree, user_home: Path) -> None
         assert begun.committed(f"global/{done}.md") == b"%d\n" % done
     begun.git("add", "-A")
     begun.git("commit", "-qm", "rest", check=False)
+    assert all(begun.committed(f"global/{done}.md") == b"%d\n" % done for done in range(number))
     begun.is_sound()

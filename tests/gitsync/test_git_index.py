@@ -65,7 +65,9 @@ def test_reading_and_writing_changes_nothing(index: GitIndex, tree: Tree, versio
 
 def test_set_replace_and_drop(index: GitIndex, tree: Tree) -> None:
     """git would see our files in another order, with another content, or as deleted."""
-    put(index, tree, {"a.md": b"new", "a/c/a.md": b"added", "zz.md": b"last", "0.md": b"first", "a0.md": None})
+    put(
+        index, tree, {"a.md": b"new", "a/c/a.md": b"added", "zz.md": b"last", "0.md": b"first", "a0.md": None}
+    )
     assert listing(tree) == sorted({*FILES, "a/c/a.md", "zz.md", "0.md"} - {"a0.md"})
     assert tree.git("diff", "--name-only") == ""
     oid = tree.git("write-tree")
@@ -105,7 +107,9 @@ def test_a_file_in_the_place_of_a_folder_and_back(index: GitIndex, tree: Tree) -
     assert index.find("a") is None
 
 
-def test_parsed_again_only_when_it_changed(index: GitIndex, tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parsed_again_only_when_it_changed(
+    index: GitIndex, tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every commit in a large tree would read ten thousand entries, or miss what the user has just staged."""
     reads = []
     monkeypatch.setattr("gitsync.git_index.parsed", lambda data: (reads.append(1), parsed(data))[1])

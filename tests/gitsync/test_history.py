@@ -132,7 +132,12 @@ def test_before_the_first_commit(tree: Tree) -> None:
 
 def test_strange_messages(tree: Tree) -> None:
     """A commit by the user's own hand would break the history page."""
-    messages = ["only a subject", "a\n\nKey: v\nnot a trailer", "b\n\nbody\n\nKey: v\nOther-Key: w: x", "Key: v"]
+    messages = [
+        "only a subject",
+        "a\n\nKey: v\nnot a trailer",
+        "b\n\nbody\n\nKey: v\nOther-Key: w: x",
+        "Key: v",
+    ]
     for number, text in enumerate(messages):
         tree.edit("x.txt", b"%d" % number)
         tree.git("add", "x.txt")

@@ -26,7 +26,10 @@ def test_a_held_lock_is_refused_at_once_and_kept(tmp_path: Path) -> None:
     """A write would wait behind an open editor, or two writers hold one lock."""
     owner, lock = owner_file(str(tmp_path)), tmp_path / "index.lock"
     with held(str(lock), owner):
-        with pytest.raises(Blocked, match=rf"\(index.lock, pid {os.getpid()}, \d+ s old\)"), held(str(lock), owner):
+        with (
+            pytest.raises(Blocked, match=rf"\(index.lock, pid {os.getpid()}, \d+ s old\)"),
+            held(str(lock), owner),
+        ):
             raise AssertionError("both hold it")
         assert lock.exists()
 
@@ -39,7 +42,9 @@ def test_a_lock_is_freed_when_the_work_fails(tmp_path: Path) -> None:
     assert not lock.exists()
 
 
-@pytest.mark.parametrize("text", ["", "coffer", "coffer x 1\n", "coffer 1 2 3\n", "DIRC\0\0\0\2", "git 1 2\n"])
+@pytest.mark.parametrize(
+    "text", ["", "coffer", "coffer x 1\n", "coffer 1 2 3\n", "DIRC\0\0\0\2", "git 1 2\n"]
+)
 def test_what_is_not_ours_has_no_owner(tmp_path: Path, text: str) -> None:
     """A lock of git's own would be taken for a stale one of ours and broken."""
     (tmp_path / "index.lock").write_text(text)

@@ -83,7 +83,9 @@ def test_differences_are_what_differs(
     assert list(objects.differences(*trees)) == sorted(objects.differences(*trees))
 
 
-def test_more_folders_than_are_kept_in_memory(git: pygit2.Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_folders_than_are_kept_in_memory(
+    git: pygit2.Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A very long chain of commits would fail in the middle."""
     monkeypatch.setattr("gitsync.objects._FOLDERS_KEPT", 3)
     objects, tree = Objects(git), EMPTY_TREE
@@ -117,7 +119,9 @@ def test_a_name_inside_another_name_is_not_found(git: pygit2.Repository) -> None
     assert objects.folder(tree).find("zz", folder=False) is None
 
 
-@pytest.mark.parametrize("broken", [b"100644 a", b"100644 a\0short", b"no nul at all", b"100644\0" + bytes(20)])
+@pytest.mark.parametrize(
+    "broken", [b"100644 a", b"100644 a\0short", b"no nul at all", b"100644\0" + bytes(20)]
+)
 def test_a_malformed_tree_is_damage(git: pygit2.Repository, broken: bytes) -> None:
     """A tree that some program wrote wrongly would hang or crash every read."""
     objects = Objects(git)

@@ -19,7 +19,9 @@ def hashed(kind: bytes, content: bytes) -> str:
     return hashlib.sha1(b"%b %d\0%b" % (kind, len(content), content)).hexdigest()
 
 
-def written(tmp_path: Path, contents: list[tuple[bytes, bytes]], chain: bool) -> tuple[Path, dict[str, bytes]]:
+def written(
+    tmp_path: Path, contents: list[tuple[bytes, bytes]], chain: bool
+) -> tuple[Path, dict[str, bytes]]:
     objects = {hashed(kind, content): (kind, content) for kind, content in contents}
     ids = list(objects)
     bases = dict(zip(ids[1:], ids)) if chain else {}
@@ -34,14 +36,18 @@ def test_git_and_dulwich_read_a_pack_of_differences(tmp_path: Path) -> None:
     trees = [base]
     for number in range(100):
         at = 40 * number
-        trees.append(trees[-1][:at] + b"100644 fact-%04d.md\0%b" % (9000 + number, bytes(20)) + trees[-1][at:])
+        trees.append(
+            trees[-1][:at] + b"100644 fact-%04d.md\0%b" % (9000 + number, bytes(20)) + trees[-1][at:]
+        )
     index, objects = written(tmp_path, [(b"tree", data) for data in trees], chain=True)
     subprocess.run(["git", "verify-pack", index], check=True)
     assert objects_in(str(index)) == 101
     assert ids_in(str(index)) == sorted(objects)
     with Pack(str(index).removesuffix(".idx"), object_format=SHA1) as pack:
         assert {oid: pack[oid.encode()].as_raw_string() for oid in objects} == objects
-    assert index.with_suffix(".pack").stat().st_size < 3 * len(base), "a hundred versions, hardly more than one"
+    assert index.with_suffix(".pack").stat().st_size < 3 * len(base), (
+        "a hundred versions, hardly more than one"
+    )
 
 
 def test_objects_of_any_size_and_kind(tmp_path: Path) -> None:

@@ -107,7 +107,9 @@ def test_killed_while_adopting(begun: Tree, point: str) -> None:
 
 
 @pytest.mark.parametrize("first", ["renamed", "index-swapped", "ref-moved"])
-@pytest.mark.parametrize("second", ["blob", "lock-taken", "new-index", "index-swapped", "ref-moved", "unlocked"])
+@pytest.mark.parametrize(
+    "second", ["blob", "lock-taken", "new-index", "index-swapped", "ref-moved", "unlocked"]
+)
 def test_killed_again_while_recovering(begun: Tree, first: str, second: str) -> None:
     """A crash during the repair would leave more damage than the one before it."""
     killed(begun, first, lambda: begun.commit([step({"global/new.md": b"new\n"}, "killed")]))
@@ -200,7 +202,9 @@ def test_a_foreign_lock_is_named_and_kept(begun: Tree, name: str) -> None:
     os.utime(lock, (1, 1))
     begun.edit("global/new.md", b"new\n")
     recovery = begun.recover()
-    assert recovery.pending and recovery.pending.startswith(f"another program holds the git lock ({lock.name}")
+    assert recovery.pending and recovery.pending.startswith(
+        f"another program holds the git lock ({lock.name}"
+    )
     assert "pid unknown" in recovery.notes[0] and int(recovery.notes[0].split(", ")[2].split()[0]) > 10**9
     lock.unlink()
     assert begun.recover().pending is None

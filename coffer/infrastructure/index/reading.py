@@ -56,8 +56,10 @@ def _folder_inside(root: str, folder: str) -> int:
 def _enter(name: str, parent: int | None) -> int:
     try:
         return os.open(name, OPEN_FOLDER, dir_fd=parent)
-    except (FileNotFoundError, NotADirectoryError):
-        raise Gone from None
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            raise Gone from None
+        raise
 
 
 def _read_whole(folder: int, name: str) -> tuple[bytes, Stamp]:

@@ -56,7 +56,7 @@ def search(db: Connection, query: str, names: Sequence[str], limit: int) -> list
     scope = "" if len(stores) == len(numbers) else scope_filter(stores) + " AND "
     found_in = {term: _count(db, term) for term in asked.weighed}
     terms = _terms(db, asked, found_in, stores, scope)
-    candidates = _best(db, f"{scope}({' OR '.join(terms)})") if terms else {}
+    candidates = _best(db, f"{scope}({' OR '.join(terms)})", max(limit, _DOCUMENTS)) if terms else {}
     reachable = sum(_idf(total, df) for df in found_in.values())
 
     pieces = literals(query)
@@ -114,8 +114,8 @@ def _occurs(db: Connection, word: str, found_in: Mapping[str, int], scope: str) 
     return db.execute(sql, (scope + term,)).fetchone() is not None
 
 
-def _best(db: Connection, expression: str) -> dict[int, _Candidate]:
-    """Return at least the 50 best documents, if so many match, each with its best passage.
+def _best(db: Connection, expression: str, enough: int) -> dict[int, _Candidate]:
+    """Return at least the best `enough` documents, if so many match, each with its best passage.
 
     Only documents that are strictly better than the last row read are taken: which of its equals were read
     is a matter of row numbers, and those tell how the index came to be, not what is in it.
@@ -135,7 +135,7 @@ def _best(db: Connection, expression: str) -> dict[int, _Candidate]:
             held = best.setdefault(number, _Candidate(number, position, score))
             if held.score == score and held.position is not None:
                 held.position = min(held.position, position)
-        if whole or len(best) >= _DOCUMENTS:
+        if whole or len(best) >= enough:
             return best
         limit *= 8
 

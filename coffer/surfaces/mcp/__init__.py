@@ -1,0 +1,1 @@
+"""The memory as MCP tools, for clients of the current and the previous protocol revision."""

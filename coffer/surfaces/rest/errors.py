@@ -31,6 +31,8 @@ STATUS = {
 
 
 class NoSuchRoute(Refused):
+    """No route has this address."""
+
     code = "NOT_FOUND"
 
     def __init__(self) -> None:
@@ -38,6 +40,8 @@ class NoSuchRoute(Refused):
 
 
 class NoSuchMethod(Refused):
+    """The route is there and doesn't take this method; the answer's `Allow` tells those it takes."""
+
     code = "METHOD_NOT_ALLOWED"
 
     def __init__(self, allowed: str) -> None:

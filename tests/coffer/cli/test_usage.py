@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from coffer.surfaces.cli import command_line, main
 from tests.coffer.cli.fake_rest import Coffer, FakeRest
 
-DOCUMENTATION = Path(__file__).parents[3] / "docs" / "commands.md"
 COMMANDS = {
     *(f"daemon {name}" for name in ("run", "start", "stop", "status", "rotate-token")),
     *(f"memory {name}" for name in ("list", "show", "facts", "get", "add", "edit", "delete", "clear")),
@@ -61,22 +58,6 @@ def test_every_command_has_help(words: tuple[str, ...], capsys: pytest.CaptureFi
     usage = capsys.readouterr().out
     assert usage.startswith(f"usage: {' '.join(('coffer', *words))}")
     assert ("--json" in usage) == (" ".join(words) in READING)
-
-
-@pytest.mark.parametrize("words", EVERY, ids=" ".join)
-def test_every_command_and_option_is_in_the_documentation(words: tuple[str, ...]) -> None:
-    """A person who reads the documentation wouldn't learn of a command or an option."""
-    parser = command_line()
-    for word in words:
-        [groups] = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-        parser = groups.choices[word]
-    options = {name for action in parser._actions for name in action.option_strings} - {"-h", "--help"}
-    text = DOCUMENTATION.read_text("utf-8")
-    if " ".join(words) in COMMANDS:
-        [text] = [
-            part for part in text.split("\n### ") if re.match(rf"`{' '.join(('coffer', *words))}\b[^-]", part)
-        ]
-    assert {option for option in options if option not in text} == set()
 
 
 def test_exactly_the_promised_commands_exist() -> None:

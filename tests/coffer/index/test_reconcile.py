@@ -8,6 +8,8 @@ import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from coffer.infrastructure.index import reading
 from coffer.infrastructure.index.mirror import Problem, SearchIndex, StoreFiles
@@ -561,3 +563,22 @@ def test_stores_may_be_reconciled_one_by_one(home: Home, index: SearchIndex) -> 
     index.reconcile(home.files(["global"]))
     index.reconcile([StoreFiles(PROJECT, str(home.file("", PROJECT)))])
     assert index.state().documents == 2
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    header=st.sampled_from(
+        [b"", b"---\ntitle: walrus\n---\n", b"---\ncreated_at: 0001-01-01\nid: 7\n---\n", b"---\n"]
+    ),
+    body=st.binary(max_size=200) | st.text("#-`|> \n部a", max_size=700).map(str.encode),
+)
+def test_any_file_is_survived(home: Home, index: SearchIndex, header: bytes, body: bytes) -> None:
+    """Some sequence of bytes in one file would stop recall for all."""
+    home.write("knowledge/odd.md", header + body)
+    home.fact("a", "Penguin.")
+    assert "a" in home.found(index, "penguin")
+    home.file("knowledge/odd.md").unlink()
+    index.reconcile(home.files())
+    db = index._database.connections.writer
+    assert db.execute("SELECT count(*) FROM passages_docsize").fetchone() == (1,)
+    db.execute("INSERT INTO passages(passages) VALUES('integrity-check')")

@@ -304,3 +304,12 @@ def test_recall_goes_on_while_many_files_are_indexed(home: Home, index: SearchIn
     looked.set()
     writer.join()
     assert len(index.search("walrus", ["global"], 20)) == 20
+
+
+def test_as_many_hits_as_asked_for(home: Home, index: SearchIndex) -> None:
+    """A client that asks for many facts would be cut short, or get them in another order than for a few."""
+    for number in range(130):
+        home.fact(f"n{number}", f"Walrus {number}. " + "It snores. " * (number % 13))
+    found = home.recall(index, "walrus", limit=120)
+    assert len(found) == 120
+    assert home.recall(index, "walrus", limit=7) == found[:7]
