@@ -25,6 +25,7 @@ from coffer.infrastructure.runtime import (
     free_port,
     prepare_home,
     remove_discovery,
+    token,
     write_discovery,
 )
 
@@ -59,6 +60,7 @@ def _run(home: str, environ: Mapping[str, str]) -> int:
     try:
         private = _private_listener(socket_path(home))
         loopback = _loopback_listener(environ.get("COFFER_PORT"))
+        secret = token(home)
         found = _publish(home, loopback)
     except (CannotStart, OSError) as problem:
         sys.stderr.write(f"{problem}\n")
@@ -68,7 +70,7 @@ def _run(home: str, environ: Mapping[str, str]) -> int:
     start_log()
     from coffer import serving  # imported while callers may connect already
 
-    return serving.run(home, environ, found, private, loopback)
+    return serving.run(home, environ, found, secret, private, loopback)
 
 
 def _private_listener(path: str) -> socket.socket:

@@ -20,7 +20,7 @@ from coffer.domain.errors import CofferError
 from coffer.domain.ports import Ports
 from coffer.doors import Late, ShieldFinalSend, Switch
 from coffer.http_server import HttpServer
-from coffer.infrastructure.runtime import Discovery, remove_discovery, rotate_token, token
+from coffer.infrastructure.runtime import Discovery, remove_discovery, rotate_token
 from coffer.surfaces.rest.guard import Door, Guard
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ log = logging.getLogger(__name__)
 class Daemon:
     """One home being served."""
 
-    def __init__(self, home: str, environ: Mapping[str, str], found: Discovery) -> None:
+    def __init__(self, home: str, environ: Mapping[str, str], found: Discovery, secret: str) -> None:
         self._home = home
         self._environ = environ
         self._found = found
-        self._token = token(home)
+        self._token = secret
         self._rest, self._mcp = Late(), Late()
         self._mcp_app: McpApp | None = None
         self._stopping = trio.Event()
@@ -111,13 +111,14 @@ def run(
     home: str,
     environ: Mapping[str, str],
     found: Discovery,
+    secret: str,
     private: socket.socket,
     loopback: socket.socket | None,
 ) -> int:
     """Serve until a signal ends it; return the exit status of the process."""
     status = 0
     try:
-        trio.run(Daemon(home, environ, found).serve, private, loopback)
+        trio.run(Daemon(home, environ, found, secret).serve, private, loopback)
     except* CofferError as refusals:
         for refusal in refusals.exceptions:
             log.error("%s", refusal)

@@ -219,8 +219,9 @@ def _require_unstaged(repo: Repository, plan: Plan) -> Mapping[str, str | None]:
     if repo.index.unmerged:
         raise Blocked("unmerged files")
     dropped = repo.recent.dropped_from_index(repo.objects, repo.index, plan.base_tree)
-    for path in plan.changes.keys() - dropped.keys():
-        if repo.index.id_of(path) not in plan.versions[path] | {repo.objects.blob_at(plan.base_tree, path)}:
+    for path in plan.changes:
+        ours = plan.versions[path] | {repo.objects.blob_at(plan.base_tree, path)}
+        if path not in dropped and repo.index.id_of(path) not in ours:
             raise Blocked(f"{path} is staged by you")
     return dropped
 

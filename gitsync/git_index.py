@@ -65,8 +65,8 @@ class GitIndex:
         """Tell whether the file was written so late that the index can't vouch for it (git's `racy-git`)."""
         return stamp[2:4] >= self.time
 
-    def splice(self, changes: Mapping[str, bytes | None]) -> bytearray:
-        """Set or drop entries in memory and return the whole index as the bytes of its file."""
+    def splice(self, changes: Mapping[str, bytes | None]) -> tuple[bytes, bytes]:
+        """Set or drop entries in memory; return the whole index as the bytes of its file, and their checksum."""
         listing = self._listing
         self._seen = None  # until `install`, memory and file differ
         for path, new in changes.items():
@@ -87,11 +87,11 @@ class GitIndex:
         ]
         return encoded(listing)
 
-    def install(self, written: str, data: bytearray) -> None:
-        """Make the file `written`, which holds `data`, the index."""
+    def install(self, written: str, checksum: bytes) -> None:
+        """Make the file `written`, which holds what `splice` returned, the index."""
         os.replace(written, self.path)
         status = os.stat(self.path)
-        self._remember((status.st_mtime_ns, status.st_size, status.st_ino, bytes(data[-20:])))
+        self._remember((status.st_mtime_ns, status.st_size, status.st_ino, checksum))
 
     def forget(self) -> None:
         """Begin from an empty index, and read the file again next time."""

@@ -67,13 +67,12 @@ def parsed(data: bytes) -> Listing:
     return listing
 
 
-def encoded(listing: Listing) -> bytearray:
-    """Return an index file of these parts."""
+def encoded(listing: Listing) -> tuple[bytes, bytes]:
+    """Return an index file of these parts, and the checksum that ends it."""
     parts = [struct.pack(">4sII", b"DIRC", listing.version, len(listing.entries)), *listing.entries]
     parts += [kind + struct.pack(">I", len(data)) + data for kind, data in listing.extensions]
-    data = bytearray().join(parts)
-    data += hashlib.sha1(data).digest()
-    return data
+    body = b"".join(parts)
+    return body, hashlib.sha1(body).digest()
 
 
 def encoded_entry(name: bytes, mode: int, oid: str, status: os.stat_result | None) -> bytes:

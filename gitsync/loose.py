@@ -17,7 +17,7 @@ def write_object(oid: str, kind: bytes, content: bytes, scratch: str, folder: st
     """Write one object below `folder` by way of a file in `scratch`; return where it is."""
     place = os.path.join(folder, oid[:2], oid[2:])
     temporary = os.path.join(scratch, f"object-{os.getpid()}")
-    write_new(temporary, zlib.compress(b"%b %d\0%b" % (kind, len(content), content), 1), 0o444)
+    write_new(temporary, zlib.compress(b"%b %d\0%b" % (kind, len(content), content), 1), mode=0o444)
     try:
         os.replace(temporary, place)
     except FileNotFoundError:

@@ -50,7 +50,7 @@ def write_pack(
     written = []
     for suffix, content in ((".pack", bytes(data)), (".idx", _index(entries, bytes(data[-20:])))):
         temporary = os.path.join(scratch, name + suffix)
-        write_new(temporary, content, 0o444)
+        write_new(temporary, content, mode=0o444)
         os.makedirs(folder, mode=0o700, exist_ok=True)
         os.replace(temporary, os.path.join(folder, name + suffix))
         written.append(os.path.join(folder, name + suffix))

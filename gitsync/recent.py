@@ -8,6 +8,7 @@ our transactions therefore looks at what the ones before it changed, when index 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from gitsync.errors import Damaged
@@ -43,6 +44,8 @@ class Recent:
         """Return paths that a commit in `tree` has in our version and the index in the one before."""
         if index.time == self._time or index.time[0] - self._time[0] > _SECONDS:
             return {}
+        if _commit_attempted(index) < self._time:
+            return {}  # what is staged was staged on purpose
         return {
             path: new
             for path, (old, new) in self._changes.items()
@@ -58,3 +61,12 @@ class Recent:
         except Damaged:
             return []  # the branch was set back or rewritten: that was meant
         return [path for path, (old, _) in self._changes.items() if objects.blob_at(tree, path) == old]
+
+
+def _commit_attempted(index: GitIndex) -> tuple[int, int]:
+    """Return when `git commit` last got as far as its message, which comes right after it wrote the index."""
+    try:
+        message = os.path.join(os.path.dirname(index.path), "COMMIT_EDITMSG")
+        return divmod(os.stat(message).st_mtime_ns, 10**9)
+    except FileNotFoundError:
+        return (0, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 
-def write_new(path: str, content: bytes | bytearray, mode: int = 0o600) -> None:
+def write_new(path: str, *pieces: bytes, mode: int = 0o600) -> None:
     """Write a file in one go; one that is there is replaced, never written into, since it may be a held lock."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_BINARY", 0)
     try:
@@ -14,9 +14,10 @@ def write_new(path: str, content: bytes | bytearray, mode: int = 0o600) -> None:
         os.unlink(path)
         handle = os.open(path, flags, mode)
     try:
-        left = memoryview(content)
-        while left:
-            left = left[os.write(handle, left) :]
+        for piece in pieces:
+            left = memoryview(piece)
+            while left:
+                left = left[os.write(handle, left) :]
     finally:
         os.close(handle)
 

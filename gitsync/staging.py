@@ -44,9 +44,9 @@ def set_index_aside(repo: Repository) -> None:
 
 def write_index(repo: Repository, entries: Mapping[str, bytes | None]) -> None:
     """Set or drop entries of the loaded index and rename the new file into place."""
-    data = repo.index.splice(entries)
+    body, checksum = repo.index.splice(entries)
     written = os.path.join(repo.scratch, f"index-{os.getpid()}")
-    write_new(written, data)
+    write_new(written, body, checksum)
     repo.reached("new-index")
-    repo.index.install(written, data)
+    repo.index.install(written, checksum)
     repo.reached("index-swapped")

@@ -9,6 +9,10 @@ yaml_edit     YAML written, and edited without touching other lines
 frontmatter   the block between two `---` at the top of a file
 knowledge     facts, topic documents, INDEX.md
 store_config  store.yaml
+rules         bullets and prose, learned rules and own ones
+journal       a day of entries
+handoff       where the work on a branch stands
+times         the one form of a time
 landmarks     headings, fenced code and tables of a markdown text
 passages      markdown into pieces that recall can quote
 """

@@ -235,10 +235,10 @@ def _split_mark(line: str) -> tuple[str, tuple[str, str | None] | None]:
     """Return a line without the mark at its end, and the day and author that the mark tells."""
     bare = line.rstrip()
     start = bare.rfind("<!--")
-    if start >= 0 and bare.endswith("-->") and bare[start - 1 : start] != "\\":
-        if mark := _MARK.fullmatch(single_line(bare[start + 4 : -3])):
-            return bare[:start], (mark[1] or "", mark[2])
-    return line, None
+    if start < 0 or not bare.endswith("-->") or bare[start - 1 : start] == "\\":
+        return line, None
+    mark = _MARK.fullmatch(single_line(bare[start + 4 : -3]))
+    return (bare[:start], (mark[1] or "", mark[2])) if mark else (line, None)
 
 
 def _unmarked(text: str) -> str:

@@ -40,6 +40,8 @@ class Resumed:
 
 
 class NoBranch(Refused):
+    """The project has no branch to leave a scene on."""
+
     code = "SCOPE_UNRESOLVED"
 
 

@@ -8,6 +8,10 @@
     │   ├── MemoryRejected          the text itself: empty, too long, or holding a secret
     │   ├── StaleWrite              the fact changed since it was read
     │   ├── ScopeUnresolved         the caller's folder isn't inside a git project
+    │   ├── AgentNotFound           no agent is registered under that name
+    │   ├── AgentExists             the name or the settings folder is another agent's
+    │   ├── UnsupportedAgentType    a type that Coffer doesn't know, or that can't do what was asked
+    │   ├── SettingsUnparsable      another program's file that can't be edited without risk
     │   ├── Unauthorized            no token, or a wrong one
     │   ├── ForbiddenOrigin         a host, origin or content type that no client of ours sends
     │   └── PayloadTooLarge
@@ -107,6 +111,46 @@ class ScopeUnresolved(Refused):
     def __init__(self, folder: str | None) -> None:
         where = f"{folder} isn't inside a git project" if folder else "the caller's folder is unknown"
         super().__init__(f"No project: {where}. Use scope=global, or work inside a git repository.")
+
+
+class AgentNotFound(Refused):
+    code = "AGENT_NOT_FOUND"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"No agent is registered as {name!r}; `coffer agent list` shows them.", agent=name)
+
+
+class AgentExists(Refused):
+    code = "AGENT_EXISTS"
+
+    def __init__(self, name: str, config_dir: str) -> None:
+        super().__init__(
+            f"The agent {name!r} is registered already, with its settings in {config_dir}.",
+            agent=name,
+            config_dir=config_dir,
+        )
+
+
+class UnsupportedAgentType(Refused):
+    code = "UNSUPPORTED_AGENT_TYPE"
+
+    def __init__(self, type_name: str, problem: str) -> None:
+        super().__init__(f"{type_name}: {problem}", type=type_name)
+
+
+class SettingsUnparsable(Refused):
+    """Another program's file that Coffer leaves alone; line and column count from 1, 0 where unknown."""
+
+    code = "SETTINGS_UNPARSABLE"
+
+    def __init__(self, path: str, problem: str, line: int = 0, column: int = 0) -> None:
+        where = f", line {line}, column {column}" if line else ""
+        super().__init__(
+            f"{path}{where}: {problem}; it was left as it is. Mend it, then try again.",
+            path=path,
+            line=line,
+            column=column,
+        )
 
 
 class Unauthorized(Refused):

@@ -104,10 +104,8 @@ def test_deleting_the_index_changes_no_answer(house: House, project: Path, store
     """A lost index file would be a lost memory, until somebody rebuilds it or restarts the daemon."""
     for number in range(5):
         house.add(store, f"Vicuna fact {number} about wool.")
-    expected, metrics = (
-        house.recall(store, "vicuna wool"),
-        house.get(f"/memory_stores/{store}/metrics").done(),
-    )
+    expected = house.recall(store, "vicuna wool")
+    metrics = house.get(f"/memory_stores/{store}/metrics").done()
     assert len(expected) == 5
 
     def without_index() -> None:
@@ -122,9 +120,8 @@ def test_deleting_the_index_changes_no_answer(house: House, project: Path, store
     without_index()
     fact = house.add(store, "Vicuna fact 5 about wool.")
     without_index()
-    assert (
-        house.ask("POST", f"/memory_stores/{store}/facts", {"text": fact["text"]}).done()["id"] == fact["id"]
-    )
+    again = house.ask("POST", f"/memory_stores/{store}/facts", {"text": fact["text"]}).done()
+    assert again["id"] == fact["id"]
     without_index()
     house.ask("PATCH", f"/memory_stores/{store}/facts/{fact['id']}", {"text": "Vicuna fact six."}).done()
     assert "Vicuna fact six." in house.texts(store, "vicuna", top_k=10)
@@ -143,7 +140,8 @@ def test_spoilt_index_changes_no_answer(house: House, store: str, how: str) -> N
     kept, gone = house.add(store, "Guanaco fact about wool."), house.add(store, "Guanaco fact about milk.")
     assert len(house.recall(store, "guanaco")) == 2
     index, log = house.home / "index.sqlite", house.home / "index.sqlite-wal"
-    old = log.read_bytes() if log.exists() else b""
+    old = log.read_bytes()
+    assert old
     house.ask("DELETE", f"/memory_stores/{store}/facts/{gone['id']}").done(204)
     house.stop()
     if how == "damaged":
@@ -165,13 +163,9 @@ def test_one_bad_file_harms_only_itself(house: House, project: Path, store: str)
     assert len(house.recall(store, "tuco", top_k=20)) == 6
     path = Path(bad["path"])
     path.write_text(path.read_text("utf-8").replace("title: ", "title: ["), "utf-8")
-    damaged = path.read_bytes()
     assert len(house.recall(store, "tuco", top_k=20)) == 6
-    assert path.name in str(house.get("/doctor").done())
-    reply = house.ask("PATCH", f"/memory_stores/{store}/facts/{bad['id']}", {"text": "Rewritten."})
-    assert path.name in reply.refusal(409, "FILE_UNREADABLE")["message"]
-    assert path.read_bytes() == damaged
-    assert path.name in house.coffer("doctor")
+    warnings = [check for check in house.get("/doctor").done()["checks"] if path.name in str(check)]
+    assert len(warnings) == 1 and "tuco-fact-3" not in str(warnings)
 
 
 def test_deleting_the_index_all_the_time_changes_no_answer(house: House, store: str) -> None:

@@ -85,7 +85,9 @@ def test_of_several_started_at_once_one_serves(home: Path) -> None:
     """Every agent's shim may start one at the same moment; two writers in one home would be worse than none."""
     daemons = [spawn(home) for _ in range(4)]
     try:
-        refused = [daemon for daemon in daemons if daemon.ended_within(PATIENCE / 4)]
+        refused: list[DaemonProcess] = []
+        while len(refused) < 3:
+            refused = [daemon for daemon in daemons if daemon.ended_within(0.01)]
         (serving,) = [daemon for daemon in daemons if daemon not in refused]
         serving.wait_until_it_accepts()
         assert [daemon.process.returncode for daemon in refused] == [0, 0, 0]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from pathlib import Path
 
 import pytest
 
-from bench.preloaded import Preloaded
 from coffer.infrastructure.failpoints import NAMES
 from lanes.names import encode_crockford
 from tests import invariants
@@ -119,14 +116,6 @@ OPERATIONS = {
 }
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory, preloaded: Preloaded) -> Iterator[Home]:
-    """One home for all: each trial has a store of its own."""
-    home = Home(tmp_path_factory.mktemp("kills"), preloaded)
-    yield home
-    home.end_all()
-
-
 def is_reached(operation: str, point: str) -> bool:
     return not (operation in ("delete", "clear") and point in UNSTAGED)
 
@@ -141,19 +130,18 @@ def is_reached(operation: str, point: str) -> bool:
         ("clear", "renamed@2"),
     ],
 )
-def test_a_kill_leaves_the_old_or_the_new(shared: Home, operation: str, point: str) -> None:
+def test_a_kill_leaves_the_old_or_the_new(home: Home, operation: str, point: str) -> None:
     """A power cut in the middle of a write would cost a text, or leave half of one, or a lock that blocks git."""
-    shared.end_all()
-    trial = OPERATIONS[operation](shared)
-    shared.start()
+    trial = OPERATIONS[operation](home)
+    home.start()
     trial.prepare()
-    shared.texts_of(trial.store)
-    shared.restart(f"{point}:kill")
+    home.texts_of(trial.store)
+    home.restart(f"{point}:kill")
     answered = dies(trial)
     assert answered == point.startswith("sql")
 
-    shared.start()
-    found = tuple(shared.texts_of(trial.store))
+    home.start()
+    found = tuple(home.texts_of(trial.store))
     name = point.partition("@")[0]
     if name not in PLACED:
         assert found == tuple(sorted(trial.before))
@@ -161,15 +149,15 @@ def test_a_kill_leaves_the_old_or_the_new(shared: Home, operation: str, point: s
         assert found in {tuple(sorted(texts)) for texts in (trial.after, *trial.between)}
     else:
         assert found == tuple(sorted(trial.after))
-    ever = invariants.texts_ever(shared.tree)
+    ever = invariants.texts_ever(home.tree)
     assert all(text in ever for text in (*trial.before, *found))
-    assert commits(shared, trial) == ([f"claude-code|{operation.partition(',')[0]}"] if name in PLACED else [])
-    assert shared.git("status", "--porcelain") == ""
+    assert commits(home, trial) == ([f"claude-code|{operation.partition(',')[0]}"] if name in PLACED else [])
+    assert home.git("status", "--porcelain") == ""
 
     if found != tuple(sorted(trial.after)):
         trial.run()
-        assert shared.texts_of(trial.store) == sorted(trial.after)
-    shared.check()
+        assert home.texts_of(trial.store) == sorted(trial.after)
+    home.check()
 
 
 def dies(trial: Operation) -> bool:
@@ -199,6 +187,7 @@ def test_recovery_may_be_killed_twice(home: Home, first: str) -> None:
     """Whoever pulls the plug while the machine comes up would find a memory that never comes up again."""
     for number, point in enumerate(RECOVERY):
         old, new = f"Recovery {number} of {first} began.", f"Recovery {number} of {first} is done."
+        print(point)
         fact = home.start().remember(old)
         home.restart(f"{first}:kill")
         with pytest.raises(Gone):

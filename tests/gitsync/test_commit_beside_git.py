@@ -415,6 +415,7 @@ def _race(tree: Tree, edits: dict[str, bytes | None], title: str) -> None:
     before = index.read_bytes()
     tree.write(edits, title)
     index.write_bytes(before)
+    (tree.root / ".git/COMMIT_EDITMSG").write_text("theirs\n")
 
 
 def test_a_commit_that_writes_back_an_old_index(begun: Tree) -> None:

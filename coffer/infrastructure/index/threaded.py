@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 import trio
@@ -22,7 +23,7 @@ class ThreadedIndex:
 
     def __init__(self, path: str, root: str, inspect: Callable[[str], str | None], reached: Reached) -> None:
         self._root = root
-        self._open = lambda: SearchIndex(path, inspect=inspect, reached=reached)
+        self._open: Callable[[], SearchIndex] = partial(SearchIndex, path, inspect=inspect, reached=reached)
         self._index: SearchIndex | None = None
         self._noted: dict[tuple[str, bytes], str] = {}
         self._prepared: set[StoreRef] = set()
@@ -113,7 +114,7 @@ class ThreadedIndex:
     async def close(self) -> None:
         """Close the file cleanly, so that the next start needn't check it."""
         if self._index is not None:
-            await trio.to_thread.run_sync(self._index.close, limiter=self._thread)
+            await self._run(SearchIndex.close)
 
     async def _run(self, work: Callable[[SearchIndex], T]) -> T:
         def on_thread() -> T:

@@ -332,7 +332,7 @@ def test_a_file_that_cannot_be_opened_is_not_thrown_away(
         assert answers(full, index) == expected_from_memory(full, index)
         state = index.state()
         assert state.place == "memory"
-        assert error.strerror in str(state.reason)
+        assert str(error.strerror) in str(state.reason)
         assert Path(full.path).read_bytes() == before
         full.now += 10**12
         answers(full, index)
