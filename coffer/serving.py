@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from coffer.surfaces.mcp.app import McpApp
 
 GRACE_SECONDS = 3.0
-LAST_SECONDS = 10.0
+LAST_SECONDS = 12.0
 
 log = logging.getLogger(__name__)
 

@@ -84,7 +84,7 @@ class Objects:
     def __init__(self, git: pygit2.Repository) -> None:
         self._odb = git.odb
         self._folders: dict[str, Folder] = {}
-        self._last = ("", "")  # the commit that was asked for last, and its tree
+        self._last = ("", "")  # the commit that was made or asked for last, and its tree
         self.fresh: dict[str, tuple[bytes, bytes]] = {}
         self.bases: dict[str, str] = {}  # fresh tree to the fresh tree that it was made from
 
@@ -222,7 +222,9 @@ class Objects:
         lines = [b"tree " + tree.encode(), b"author " + author, b"committer " + committer, b"", message]
         if parent:
             lines.insert(1, b"parent " + parent.encode())
-        return self._add(b"commit", b"\n".join(lines))
+        oid = self._add(b"commit", b"\n".join(lines))
+        self._last = (oid, tree)
+        return oid
 
     def _add(self, kind: bytes, data: bytes) -> str:
         oid = _hashed(kind, data)

@@ -54,7 +54,7 @@ class Recent:
 
     def dropped_from_branch(self, objects: Objects, tip: str | None, tree: str) -> list[str]:
         """Return paths that commits on top of ours have set back to the version before."""
-        if tip == self._tip or tip is None:
+        if tip in (self._tip, None) or not self._changes:
             return []
         try:
             objects.first_parents(tip, self._tip, _COMMITS)

@@ -49,7 +49,7 @@ class ConfigInvalid(Refused):
     code = "CONFIG_INVALID"
 
     def __init__(self, field: str, problem: str) -> None:
-        super().__init__(f"{field}: {problem}", field=field)
+        super().__init__(f"{field}: {problem}; correct it and try again.", field=field)
 
 
 class StoreNotFound(Refused):

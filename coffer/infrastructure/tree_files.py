@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from coffer.domain.errors import StoreNotFound
+from coffer.domain.stores import StoreRef, store_named
 from coffer.infrastructure.failpoints import Reached
 
 TEMPORARY_PREFIX = ".coffer-"
@@ -165,6 +167,18 @@ class TreeFiles:
             yield fd
         finally:
             os.close(fd)
+
+
+def stores_in(root: str) -> list[StoreRef]:
+    """Return the stores that have a folder in the tree at `root`; folders with other names aren't ours."""
+    names = ["global"] if os.path.isdir(os.path.join(root, "global")) else []
+    with suppress(OSError):  # no project yet
+        names += [f"project-{entry.name}" for entry in os.scandir(os.path.join(root, "projects"))]
+    stores = []
+    for name in sorted(names):
+        with suppress(StoreNotFound):
+            stores.append(store_named(name))
+    return stores
 
 
 def _stamp(status: os.stat_result) -> Stamp:

@@ -20,10 +20,10 @@ from coffer.domain.activity import Finding
 from coffer.domain.changes import Change, ChangeSet, Plan, Planned, Written
 from coffer.domain.errors import CofferError, DiskFull, StoreReadOnly
 from coffer.domain.ports import Clock
-from coffer.domain.stores import StoreRef, store_named
+from coffer.domain.stores import StoreRef
 from coffer.infrastructure.draft import Draft
 from coffer.infrastructure.failpoints import Reached
-from coffer.infrastructure.tree_files import Staged, TreeFiles
+from coffer.infrastructure.tree_files import Staged, TreeFiles, stores_in
 from coffer.infrastructure.tree_repository import ATTRIBUTES, ATTRIBUTES_TEXT, TreeRepository
 from gitsync.commit import Outcome
 from gitsync.errors import GitError, WorkTreeChanged
@@ -106,7 +106,7 @@ class GitTree:
         return await trio.to_thread.run_sync(self._contents, folder, abandon_on_cancel=True)
 
     async def stores(self) -> list[StoreRef]:
-        return await trio.to_thread.run_sync(self._stores, abandon_on_cancel=True)
+        return await trio.to_thread.run_sync(stores_in, self.root, abandon_on_cancel=True)
 
     async def files(self, folder: str) -> list[tuple[str, int]]:
         return await trio.to_thread.run_sync(lambda: sorted(self._files.walk(folder)), abandon_on_cancel=True)
@@ -199,18 +199,6 @@ class GitTree:
                 if read is not None:
                     found.append((path, read[0]))
         return found
-
-    def _stores(self) -> list[StoreRef]:
-        names = ["global"] if os.path.isdir(os.path.join(self.root, "global")) else []
-        with suppress(OSError):  # no project yet
-            names += [f"project-{entry.name}" for entry in os.scandir(os.path.join(self.root, "projects"))]
-        stores = []
-        for name in sorted(names):
-            try:
-                stores.append(store_named(name))
-            except CofferError:
-                continue  # a folder that somebody else put there
-        return stores
 
 
 def _with_attributes(operation: ChangeSet) -> ChangeSet:

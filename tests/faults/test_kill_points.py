@@ -179,7 +179,9 @@ def commits(home: Home, trial: Operation) -> list[str]:
     return made.splitlines()[:-prepared]
 
 
-RECOVERY = [name for name in NAMES[NAMES.index("blob") :] if name != "renamed" and name != "acked"]
+# Recovery passes these before its commit stands, and the others once only: afterwards nothing is left to do.
+REPEATED = ("blob", "tree", "commit-object", "flushed", "lock-taken", "new-index", "index-swapped", "sql-begun")
+RECOVERY = [name for name in NAMES if name not in (*UNSTAGED, "renamed", "acked")]
 
 
 @pytest.mark.parametrize("first", ["renamed", "new-index", "index-swapped", "ref-moved"])
@@ -187,22 +189,32 @@ def test_recovery_may_be_killed_twice(home: Home, first: str) -> None:
     """Whoever pulls the plug while the machine comes up would find a memory that never comes up again."""
     for number, point in enumerate(RECOVERY):
         old, new = f"Recovery {number} of {first} began.", f"Recovery {number} of {first} is done."
-        print(point)
         fact = home.start().remember(old)
+        home.texts_of()
         home.restart(f"{first}:kill")
         with pytest.raises(Gone):
             home.edit(fact["id"], new)
         home.died()
-        for _ in range(2):
-            with pytest.raises(Gone):
-                home.start(f"{point}:kill").texts_of()
-            home.died()
+        kills = sum(is_killed_at(home, point) for _ in range(2))
+        has_work = first != "ref-moved" or point.startswith("sql")
+        assert kills == (1 + (point in REPEATED) if has_work else 0), point
         home.start()
         assert new in home.texts_of() and old not in home.texts_of()
         assert home.git("status", "--porcelain") == ""
         log = home.git("log", "--format=%an|%s", "main", "--", home.path(fact)).splitlines()
-        assert log == [f"claude-code|edit: {new[:-1]}.", f"claude-code|remember: {old}"], (point, log)
+        assert log == [f"claude-code|edit: {new}", f"claude-code|remember: {old}"]
         home.kill()
     home.start()
     home.texts_of()
     home.check()
+
+
+def is_killed_at(home: Home, point: str) -> bool:
+    """Start a daemon and recall; tell whether it died at the failpoint."""
+    try:
+        home.start(f"{point}:kill").texts_of()
+    except Gone:
+        home.died()
+        return True
+    home.kill()
+    return False

@@ -8,7 +8,7 @@ from contextlib import suppress
 from coffer.infrastructure.failpoints import Reached
 from coffer.infrastructure.index import rows, schema
 from coffer.infrastructure.index.connections import Connections, DatabaseError
-from coffer.infrastructure.index.reconcile import Inspect, Reconciliation, calm, recall_seen
+from coffer.infrastructure.index.reconcile import Committed, Inspect, Reconciliation, calm, recall_seen
 from coffer.infrastructure.index.records import Document, Match, Problem, StoreFiles
 from coffer.infrastructure.index.scan import Seen
 from coffer.infrastructure.index.search import search
@@ -24,10 +24,16 @@ class Database:
     """
 
     def __init__(
-        self, connections: Connections, inspect: Inspect, reached: Reached, now: Callable[[], int]
+        self,
+        connections: Connections,
+        inspect: Inspect,
+        committed: Committed,
+        reached: Reached,
+        now: Callable[[], int],
     ) -> None:
         self.connections = connections
         self._inspect = inspect
+        self._committed = committed
         self._reached = reached
         self._now = now
         self._seen: dict[str, Seen] = {}
@@ -39,7 +45,7 @@ class Database:
             each = {files.name: files for files in stores}
             for name in each.keys() - self._seen.keys():
                 self._seen[name] = recall_seen(db, name)
-            Reconciliation(db, self._inspect, self._reached, self._now).run(
+            Reconciliation(db, self._inspect, self._committed, self._reached, self._now).run(
                 [(files, self._seen[name]) for name, files in each.items()]
             )
 

@@ -34,8 +34,9 @@ class SearchIndex:
     kept in memory, while the file stays as it is and is tried again later.
 
     Ranking depends on every store that is indexed, so reconcile all of them once after the start.
-    `inspect` returns what is to be reported of a file's text, if anything; `reached` hears the failpoints;
-    `now` is the time in nanoseconds as files tell it.
+    `inspect` returns what is to be reported of a file's text, if anything; `committed` the last committed
+    bytes of a file (store name, path inside it), which stand in for one that can't be read and was never
+    indexed; `reached` hears the failpoints; `now` is the time in nanoseconds as files tell it.
     """
 
     def __init__(
@@ -43,11 +44,13 @@ class SearchIndex:
         path: str,
         *,
         inspect: Callable[[str], str | None] = lambda text: None,
+        committed: Callable[[str, str], bytes | None] = lambda store, path: None,
         reached: Reached = ignore,
         now: Callable[[], int] = time.time_ns,
     ) -> None:
         self._path = path
         self._inspect = inspect
+        self._committed = committed
         self._reached = reached
         self._now = now
         self._lock = threading.RLock()
@@ -197,11 +200,11 @@ class SearchIndex:
     def _on_file(self) -> Database:
         connections = damage.open_index(self._path)
         self._files = damage.identity(self._path)
-        return Database(connections, self._inspect, self._reached, self._now)
+        return Database(connections, self._inspect, self._committed, self._reached, self._now)
 
     def _in_memory(self, error: BaseException) -> Database:
         self._reason = str(error)
         self._tried = self._now()
         connections = Connections(None)
         schema.create(connections.writer)
-        return Database(connections, self._inspect, ignore, self._now)
+        return Database(connections, self._inspect, self._committed, ignore, self._now)

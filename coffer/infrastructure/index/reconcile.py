@@ -18,6 +18,8 @@ from lanes.errors import Unreadable
 from lanes.names import is_portable
 
 Inspect = Callable[[str], str | None]
+Committed = Callable[[str, str], bytes | None]
+"""The last committed bytes of a file, by store name and path inside the store."""
 
 
 class Reconciliation:
@@ -27,9 +29,17 @@ class Reconciliation:
     a failure the next pass finds the same differences again.
     """
 
-    def __init__(self, db: Connection, inspect: Inspect, reached: Reached, now: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        db: Connection,
+        inspect: Inspect,
+        committed: Committed,
+        reached: Reached,
+        now: Callable[[], int],
+    ) -> None:
         self._db = db
         self._inspect = inspect
+        self._committed = committed
         self._reached = reached
         self._now = now
         self._numbers: dict[str, int] = {}
@@ -95,12 +105,23 @@ class Reconciliation:
             self._replace(number, path, etag, data, stamp, new=last is None)
         except Unreadable as unreadable:
             problems.append(unreadable.reason)
+            self._recover(store, number, path, stamp)
         if found := self._inspect(data.decode(errors="replace")):
             problems.append(found)
         self._db.execute(
             "INSERT OR REPLACE INTO files(store, path, stamp, racy, etag, problem) VALUES(?, ?, ?, ?, ?, ?)",
             (number, path, signature, racy, etag, "\n".join(problems)),
         )
+
+    def _recover(self, name: str, store: int, path: str, stamp: Stamp) -> None:
+        """Where the index has no earlier version of an unreadable file, as when it is new, take the committed one."""
+        held = "SELECT 1 FROM documents WHERE store = ? AND path = ?"
+        if self._db.execute(held, (store, path)).fetchone():
+            return
+        data = self._committed(name, path)
+        if data is not None:
+            with suppress(Unreadable):
+                self._replace(store, path, etag_of(data), data, stamp, new=True)
 
     def _replace(self, store: int, path: str, etag: str, data: bytes, stamp: Stamp, new: bool) -> None:
         lane = lane_of(path)

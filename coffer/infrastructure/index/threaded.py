@@ -14,6 +14,11 @@ from coffer.domain.facts import Fact, Hit
 from coffer.domain.stores import StoreRef, store_named
 from coffer.infrastructure.failpoints import Reached
 from coffer.infrastructure.index.mirror import Document, SearchIndex, StoreFiles
+from coffer.infrastructure.signatures import COFFER
+from coffer.infrastructure.tree_files import stores_in
+from gitsync.errors import GitError
+from gitsync.history import read_at
+from gitsync.repo import Repository
 
 T = TypeVar("T")
 
@@ -23,7 +28,9 @@ class ThreadedIndex:
 
     def __init__(self, path: str, root: str, inspect: Callable[[str], str | None], reached: Reached) -> None:
         self._root = root
-        self._open: Callable[[], SearchIndex] = partial(SearchIndex, path, inspect=inspect, reached=reached)
+        self._new: Callable[[], SearchIndex] = partial(
+            SearchIndex, path, inspect=inspect, committed=self._committed, reached=reached
+        )
         self._index: SearchIndex | None = None
         self._noted: dict[tuple[str, bytes], str] = {}
         self._prepared: set[StoreRef] = set()
@@ -119,10 +126,24 @@ class ThreadedIndex:
     async def _run(self, work: Callable[[SearchIndex], T]) -> T:
         def on_thread() -> T:
             if self._index is None:
-                self._index = self._open()
+                self._index = self._opened()
             return work(self._index)
 
         return await trio.to_thread.run_sync(on_thread, limiter=self._thread)
+
+    def _opened(self) -> SearchIndex:
+        """Open the index and meet every store: how rare a word is decides the ranking in all of them."""
+        index = self._new()
+        index.reconcile([self._files(store) for store in stores_in(self._root)])
+        return index
+
+    def _committed(self, store: str, path: str) -> bytes | None:
+        try:
+            repository = Repository.open(self._root, COFFER)
+            head = repository.head()
+            return read_at(repository, head, f"{store_named(store).folder}/{path}") if head else None
+        except GitError:
+            return None
 
     def _files(self, store: StoreRef) -> StoreFiles:
         return StoreFiles(store.name, f"{self._root}/{store.folder}")

@@ -57,11 +57,11 @@ FACT = record(
 
 async def _add(asked: Asked) -> Answer:
     new = NewFact(**asked.body)
-    remembered = await remember(asked.ports, asked.caller, asked.store, new, await _project(asked))
+    remembered = await remember(asked.ports, asked.caller, asked.store, new, await project_of_store(asked))
     return fact_answer(asked, remembered.fact, 201 if remembered.status == "created" else 200)
 
 
-async def _project(asked: Asked) -> Project | None:
+async def project_of_store(asked: Asked) -> Project | None:
     """Return the caller's project where the store is its own, so that the project's root gets known."""
     folder = asked.caller.folder
     project = await asked.ports.identity.project(folder) if folder else None

@@ -63,9 +63,7 @@ LOG = record("ConsolidationLog", "What the organizer did.", {"text": maybe(strin
 
 async def _rules(asked: Asked) -> Answer:
     files = await rules_files(asked.ports, asked.store)
-    told = [
-        {**_paths(asked, file.path), "rules": [_rule(rule) for rule in file.rules]} for file in files
-    ]
+    told = [{**_paths(asked, file.path), "rules": [_rule(rule) for rule in file.rules]} for file in files]
     return Answer({"text": rules_text(files), "files": told})
 
 
@@ -91,9 +89,7 @@ async def _append(asked: Asked) -> Answer:
     entry = await append_to(asked.ports, asked.caller, asked.store, asked.body["text"], "rest", project)
     if entry is None:
         raise MemoryRejected.empty()
-    return Answer(
-        {"time": entry.time, "actor": entry.actor, "source": entry.source, "text": entry.body}, 201
-    )
+    return Answer({"time": entry.time, "actor": entry.actor, "source": entry.source, "text": entry.body}, 201)
 
 
 async def _handoff(asked: Asked) -> Answer:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from coffer.infrastructure.index import reading, scan
 from coffer.infrastructure.index.mirror import Problem, SearchIndex, StoreFiles
+from lanes.journal import Entry, append_entry
 from lanes.names import path_id
 from tests.coffer.index.home import LANES, NOON, PROJECT, Home, fact_id, statements
 
@@ -48,12 +49,35 @@ def test_only_the_recalled_lanes_are_searched(home: Home, index: SearchIndex) ->
     """A rule, an archived text or the table of contents would turn up as a fact."""
     for path in (
         *("knowledge/INDEX.md", "rules/rules.md", "handoff/main.md", "superseded/old.md", "loose.md"),
-        *("journal/2026-11-30.md", "knowledge/.draft.md", "knowledge/.trash/x.md", "knowledge/notes.txt"),
+        *("knowledge/.draft.md", "knowledge/.trash/x.md", "knowledge/notes.txt"),
     ):
         home.write(path, "The walrus is everywhere.\n")
     home.write("knowledge/walrus.md", "The walrus is here.\n")
     assert home.found(index, "walrus") == ["walrus"]
     assert index.problems() == []
+
+
+def test_each_journal_entry_is_found_by_itself(home: Home, index: SearchIndex) -> None:
+    """A day's events would come back as one lump, or count as facts."""
+    day = append_entry(None, "2026-11-30", Entry(NOON, "codex", "s1", "The walrus deploy failed."))
+    day = append_entry(day, "2026-11-30", Entry(NOON, "codex", "s1", "We rolled back the penguin."))
+    assert day is not None
+    home.write("journal/2026-11-30.md", day.decode())
+    best = home.recall(index, "penguin")[0]
+    assert best.passage == "We rolled back the penguin."
+    assert (best.document.path, best.document.lane) == ("journal/2026-11-30.md", "journal")
+    assert index.counts("global") == {"journal": 2}
+
+
+def test_a_file_that_was_never_readable_is_recalled_as_it_was_committed(home: Home) -> None:
+    """Deleting the index would lose what it still knew of a file that a person damaged."""
+    committed = {"knowledge/a.md": b"The walrus is committed.\n"}
+    index = SearchIndex(home.path, committed=lambda store, path: committed.get(path))
+    home.write("knowledge/a.md", "<<<<<<< ours\nx\n=======\ny\n>>>>>>> theirs\n")
+    home.write("knowledge/b.md", "")
+    assert [match.passage for match in home.recall(index, "walrus")] == ["The walrus is committed."]
+    assert [problem.path for problem in index.problems()] == ["knowledge/a.md", "knowledge/b.md"]
+    index.close()
 
 
 def test_an_edit_shows_also_when_it_keeps_size_and_time(home: Home, index: SearchIndex) -> None:
