@@ -17,15 +17,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from gitsync.errors import Blocked, Damaged, WorkTreeChanged
-from gitsync.lockfile import describe, held, owner_file
-from gitsync.objects import Commit
+from gitsync.errors import Blocked, Damaged, NotKept, WorkTreeChanged
+from gitsync.lockfile import describe, drop_stuck, held, owner_file
+from gitsync.objects import Commit, blob_id
 from gitsync.plan import Adopt, Plan
 from gitsync.refs import BRANCH, NO_COMMIT
 from gitsync.repo import Repository
 from gitsync.staging import mend_index, write_index
 from gitsync.step import Step
-from gitsync.worktree import index_entry, pending_paths
+from gitsync.worktree import index_entry, pending_paths, read
 
 __all__ = ["Outcome", "Step", "commit", "pending_paths"]
 
@@ -75,7 +75,8 @@ def commit(
     `temporary` are the absolute names of the new files before `install` renames them. Bytes on disk that no
     commit holds are committed first, by the step that `adopt` makes of them. When this returns, files and
     commits survive a loss of power. Raises WorkTreeChanged from `install` with nothing changed, OSError when
-    the files themselves can't be read, flushed or put in place; trouble with git makes the outcome pending.
+    the files themselves can't be read, flushed or put in place; trouble with git makes the outcome pending,
+    or raises NotKept before anything is done where a version would be lost by going on without it.
     """
     for path in {path for step in steps for path in step.edits}:
         if any(part in ("", ".", "..") or part.lower() == ".git" for part in path.split("/")):
@@ -112,6 +113,8 @@ def transact(
             if plan:
                 plan.discard()
             plan, reason = None, None
+            for lock in (repo.index.lock, repo.refs.branch_lock):
+                drop_stuck(lock)
             try:
                 plan = Plan(repo)
                 plan.fill(steps, adopt, paths)
@@ -126,6 +129,8 @@ def transact(
             except (Blocked, Damaged) as obstacle:
                 reason = str(obstacle)
             break
+        if not once.done and not (plan and plan.record):
+            _require_kept(repo, steps, reason or "")
         if not flushed:
             repo.disk.flush(temporary)
         once()
@@ -144,6 +149,20 @@ def transact(
     if reason and not (plan and plan.record):
         repo.unprepared.extend(steps)
     return Transacted(plan.ids if plan else (), plan.commits if plan and not reason else (), reason)
+
+
+def _require_kept(repo: Repository, steps: Sequence[Step], reason: str) -> None:
+    """Raise NotKept where a file would go whose bytes are in no commit, now that none could be prepared."""
+    for path, data in ((path, data) for step in steps for path, data in step.edits.items()):
+        found = read(repo.root, path)
+        if found is None or found[0] == data:
+            continue
+        try:
+            committed = repo.objects.blob_at(repo.objects.tree_of(repo.head()), path)
+        except Damaged:
+            committed = None
+        if committed != blob_id(found[0]):
+            raise NotKept(path, reason)
 
 
 def _prepare(repo: Repository, plan: Plan, temporary: Sequence[str]) -> bool:

@@ -4,6 +4,7 @@ GitError
 ├── RepositoryUnusable   nothing can be committed or read here until a person mends it
 │   └── Damaged          an object, a ref or the index can't be read; a transaction makes it a reason to wait
 ├── WorkTreeChanged      a file isn't the version that was read; raised by the caller of `commit`
+├── NotKept              a version would be gone for good, as no commit can hold it now
 ├── UnknownCommit        no such commit, or an abbreviation of several
 └── Blocked              git isn't free; a transaction makes it a reason to wait, so that no caller sees it
 """
@@ -28,6 +29,16 @@ class WorkTreeChanged(GitError):
 
     def __init__(self, path: str) -> None:
         super().__init__(f"{path} has changed since it was read")
+        self.path = path
+
+
+class NotKept(GitError):
+    """Replacing or removing a file now would lose what it says: no commit has it, and none can be made."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(
+            f"{path} can't be replaced or removed while its present version can't be kept: {reason}"
+        )
         self.path = path
 
 

@@ -15,6 +15,7 @@ from gitsync.errors import Blocked
 from gitsync.scratch import read_text, write_new
 
 MARK = "coffer"
+_stuck: dict[str, os.stat_result] = {}
 
 
 def owner_text(pid: int) -> str:
@@ -43,8 +44,22 @@ def held(path: str, content: str) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(FileNotFoundError):  # renamed into place by the holder
+        try:
             os.unlink(path)
+        except FileNotFoundError:
+            pass  # renamed into place by the holder
+        except OSError:
+            _stuck[path] = os.lstat(path)
+            raise
+
+
+def drop_stuck(path: str) -> None:
+    """Remove a lock that couldn't be removed when this process was done with it, now that the disk may be mended."""
+    if path in _stuck:
+        with suppress(OSError):
+            if os.path.samestat(_stuck[path], os.lstat(path)):
+                os.unlink(path)
+            del _stuck[path]
 
 
 def describe(path: str, folder: str) -> str:

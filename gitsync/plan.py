@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, pairwise
 
 from gitsync import worktree
@@ -94,15 +95,17 @@ class Plan:
         if committed or self.record:
             self._repo.unprepared.clear()
             for record in self._waiting:
-                record.drop()
+                if record != self.record:
+                    record.drop()
         if self.record and committed:
             self.record.drop()
         elif self.record:
-            self.record.keep()
+            with suppress(OSError):  # then it is found again as one of which that isn't known
+                self.record.keep()
 
     def discard(self) -> None:
-        """Forget the chain: nothing of it was put in place."""
-        if self.record:
+        """Forget the chain: nothing of it was put in place, unless it is one that was waiting before."""
+        if self.record and self.record not in self._waiting:
             self.record.drop()
 
     def _replay(self, record: Record) -> None:

@@ -99,8 +99,11 @@ def append_rule(data: bytes | None, rule: Rule) -> bytes | None:
     last = max((place for place, block in enumerate(old.blocks, 1) if block.rule), default=len(pieces))
     before, after = "".join(pieces[:last]), "".join(pieces[last:])
     newline = "\r\n" if re.match(r"[^\n]*\r\n", before) else "\n"
-    ends = before[len(before.rstrip()) :].count("\n")
-    lead = newline * max(0 if old.rules else 2 - ends, not before.endswith("\n"))
+    if old.rules:
+        above = _BULLET.match(pieces[last - 1])
+        lead = newline * (not before.endswith("\n")) + (above[1] if above else "")
+    else:
+        lead = newline * max(2 - before[len(before.rstrip()) :].count("\n"), not before.endswith("\n"))
     written = _OPENING_COMMENT.sub(r"\\\g<0>", text)
     result = file_text.encode(f"{before}{lead}- {written}{_mark(rule)}{newline}{after}")
     if [known.text for known in read_rules(result).rules] != [*(known.text for known in old.rules), text]:

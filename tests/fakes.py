@@ -98,16 +98,19 @@ class _Os:
             raise self._disk.error(path)
         return os.open(path, flags, *arguments, **named)
 
+    def write(self, handle: int, data: Any) -> int:
+        if self._disk.fails("write"):
+            os.write(handle, data[: len(data) // 2])
+            raise self._disk.error(None)
+        return os.write(handle, data)
+
     def makedirs(self, path: Any, *arguments: Any, **named: Any) -> None:
         if not os.path.isdir(path) and self._disk.fails("makedirs"):
             raise self._disk.error(path)
         os.makedirs(path, *arguments, **named)
 
     def unlink(self, path: Any, *, dir_fd: int | None = None) -> None:
-        try:
-            os.lstat(path) if dir_fd is None else os.stat(path, dir_fd=dir_fd, follow_symlinks=False)
-        except FileNotFoundError:
-            raise
+        os.stat(path, dir_fd=dir_fd, follow_symlinks=False)
         if self._disk.fails("unlink"):
             raise self._disk.error(path)
         os.unlink(path, dir_fd=dir_fd)

@@ -174,7 +174,7 @@ def processes_of(home: Path) -> Iterator[tuple[int, str]]:
         if name.isdecimal() and int(name) != os.getpid():
             try:
                 environ = Path(f"/proc/{name}/environ").read_bytes()
-                command = Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+                command = Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             except OSError:
                 continue
             if mark in b"\0" + environ + b"\0":

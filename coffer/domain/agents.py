@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -60,6 +61,14 @@ class HookStatus:
     trusted: bool | None = None
     last_fired: str | None = None
     last_error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """When a hook last called, and what went wrong then."""
+
+    time: str
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,4 +146,38 @@ class SettingsFiles(Protocol):
         owner and symlinks stay. Raises SettingsChanged when somebody edited a file meanwhile; then no file of
         the list is left changed.
         """
+        ...
+
+
+class Agents(Protocol):
+    """The registered agents of this machine, and what was seen of them."""
+
+    async def all(self) -> list[Agent]:
+        """Return every registered agent, by name."""
+        ...
+
+    async def find(self, name: str) -> Agent | None: ...
+
+    async def save(self, agent: Agent, native_prior: str | None) -> None:
+        """Add an agent, or change its settings; `native_prior` is what restores its own memory, if it is off."""
+        ...
+
+    async def remove(self, name: str) -> None: ...
+
+    async def native_prior(self, name: str) -> str | None: ...
+
+    def fired(self, agent: str, event: str, time: str, error: str | None) -> None:
+        """Record that a hook called."""
+        ...
+
+    async def firings(self, agent: str) -> Mapping[str, Firing]:
+        """Return the last firing of each event."""
+        ...
+
+    async def shown(self, session: str) -> frozenset[str]:
+        """Return the notes that a session was shown."""
+        ...
+
+    def show(self, session: str, notes: Collection[str], time: str) -> None:
+        """Record notes as shown in a session."""
         ...

@@ -29,6 +29,14 @@ MIGRATIONS: tuple[Sequence[str], ...] = (
         " session TEXT, duration_ms REAL NOT NULL, outcome TEXT NOT NULL, error_code TEXT)",
         "CREATE TABLE roots (store TEXT PRIMARY KEY, root TEXT NOT NULL)",
     ),
+    (
+        "CREATE TABLE agents (name TEXT PRIMARY KEY, type TEXT NOT NULL, config_dir TEXT NOT NULL UNIQUE,"
+        " disable_native_memory INTEGER NOT NULL, prompt_notes INTEGER NOT NULL, native_prior TEXT)",
+        "CREATE TABLE firings (agent TEXT NOT NULL, event TEXT NOT NULL, time TEXT NOT NULL, error TEXT,"
+        " PRIMARY KEY (agent, event))",
+        "CREATE TABLE notes (session TEXT NOT NULL, note TEXT NOT NULL, time TEXT NOT NULL,"
+        " PRIMARY KEY (session, note))",
+    ),
 )
 
 Row = tuple[str, tuple[Any, ...]]
@@ -66,7 +74,7 @@ class SqliteState:
 
     def audit(self, event: AuditEvent) -> None:
         caller = event.caller
-        self._put(
+        self.put(
             "INSERT INTO audit (time, event, actor, agent, session, store, details) VALUES (?, ?, ?, ?, ?, ?, ?)",
             event.time or self._now(),
             event.event,
@@ -78,7 +86,7 @@ class SqliteState:
         )
 
     def invoked(self, invocation: Invocation) -> None:
-        self._put(
+        self.put(
             "INSERT INTO invocations (time, tool, agent, session, duration_ms, outcome, error_code)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
             invocation.time,
@@ -94,7 +102,7 @@ class SqliteState:
         if self._roots.get(store) == root:
             return
         self._roots[store] = root
-        self._put("INSERT OR REPLACE INTO roots (store, root) VALUES (?, ?)", store, root)
+        self.put("INSERT OR REPLACE INTO roots (store, root) VALUES (?, ?)", store, root)
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -134,7 +142,8 @@ class SqliteState:
 
     # ── the database ──────────────────────────────────────────────────────────────────────────────────────
 
-    def _put(self, statement: str, *values: object) -> None:
+    def put(self, statement: str, *values: object) -> None:
+        """Queue a statement; every later `fetch` sees what it did."""
         # Half of a surrogate pair, from a folder's or an agent's name, is nothing that SQLite can store.
         clean = tuple(v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for v in values)
         self._queue.append((statement, clean))
@@ -147,13 +156,15 @@ class SqliteState:
     async def _select(
         self, columns: str, table: str, conditions: Mapping[str, str | None], limit: int
     ) -> list[tuple[Any, ...]]:
-        await self._flush()
         given = {condition: value for condition, value in conditions.items() if value is not None}
         where = f" WHERE {' AND '.join(given)}" if given else ""
         query = f"SELECT {columns} FROM {table}{where} ORDER BY id DESC LIMIT ?"
-        return await self._in_thread(
-            lambda: self._connection.execute(query, (*given.values(), limit)).fetchall()
-        )
+        return await self.fetch(query, *given.values(), limit)
+
+    async def fetch(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """Return the rows of a query, after everything queued is written."""
+        await self._flush()
+        return await self._in_thread(lambda: self._connection.execute(query, values).fetchall())
 
     def _open(self) -> None:
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))

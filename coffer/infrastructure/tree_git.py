@@ -33,6 +33,7 @@ T = TypeVar("T")
 MAX_BATCH = 64
 MAX_ATTEMPTS = 8
 RETRY_SECONDS = 5.0
+IDLE_SECONDS = 30.0
 
 
 @dataclass(slots=True)
@@ -57,6 +58,7 @@ class GitTree:
         self._idle = trio.Event()
         self._idle.set()
         self._thread = trio.CapacityLimiter(1)
+        self._grown = True
 
     async def open(self) -> None:
         """Mend what a crash left behind; creates nothing."""
@@ -66,22 +68,40 @@ class GitTree:
 
     async def run(self) -> None:
         """Serve writes until cancelled; a batch that has begun is finished."""
-        while True:
-            with trio.move_on_after(RETRY_SECONDS if self._repository.pending() else float("inf")):
-                await self._wake.wait()
-            self._wake = trio.Event()
-            if not self._queue:
-                await trio.to_thread.run_sync(self._repository.retry, limiter=self._thread)
-            while self._queue:
-                batch, self._queue = self._queue[:MAX_BATCH], self._queue[MAX_BATCH:]
-                with trio.CancelScope(shield=True):
-                    try:
-                        await trio.to_thread.run_sync(self._write, batch, limiter=self._thread)
-                    except Exception as fault:  # the writer outlives a fault; each caller is told of it
-                        _refuse(batch, fault)
-                for request in batch:
-                    request.done.set()
-            self._idle.set()
+        async with trio.open_nursery() as nursery:
+            while True:
+                with trio.move_on_after(self._patience()):
+                    await self._wake.wait()
+                self._wake = trio.Event()
+                if self._queue:
+                    await self._serve_queue()
+                elif self._repository.pending():
+                    await trio.to_thread.run_sync(self._repository.retry, limiter=self._thread)
+                else:
+                    self._grown = False
+                    nursery.start_soon(self._pack)
+
+    def _patience(self) -> float:
+        if self._repository.pending():
+            return RETRY_SECONDS
+        return IDLE_SECONDS if self._grown else float("inf")
+
+    async def _pack(self) -> None:
+        # It may be left behind at the end: nothing is removed before its replacement is safe.
+        await trio.to_thread.run_sync(self._repository.pack, abandon_on_cancel=True)
+
+    async def _serve_queue(self) -> None:
+        self._grown = True
+        while self._queue:
+            batch, self._queue = self._queue[:MAX_BATCH], self._queue[MAX_BATCH:]
+            with trio.CancelScope(shield=True):
+                try:
+                    await trio.to_thread.run_sync(self._write, batch, limiter=self._thread)
+                except Exception as fault:  # the writer outlives a fault; each caller is told of it
+                    _refuse(batch, fault)
+            for request in batch:
+                request.done.set()
+        self._idle.set()
 
     async def settle(self) -> None:
         """Wait until every write that was asked for is done."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 
@@ -12,19 +13,23 @@ from coffer.infrastructure.failpoints import Reached
 from coffer.infrastructure.signatures import COFFER, author_of, edit_message, local_user, message_of
 from coffer.infrastructure.tree_files import TEMPORARY_PREFIX, TEMPORARY_SUFFIX
 from gitsync.commit import Outcome, Step, commit
-from gitsync.errors import GitError, RepositoryUnusable
+from gitsync.errors import GitError, NotKept, RepositoryUnusable
+from gitsync.maintenance import loose_objects, pack
 from gitsync.recover import recover, retry_pending
 from gitsync.repo import Repository
 from lanes import LANES, lane_of
 from lanes.layout import store_of
 
+log = logging.getLogger(__name__)
+
+LOOSE_AT_MOST = 2000
 ATTRIBUTES = ".gitattributes"
 # Bytes on disk are the bytes in git, whatever a user's configuration says about line ends.
 ATTRIBUTES_TEXT = b"* -text\n"
 
 
 class TreeRepository:
-    """Commits operations on the tree's files. Every method runs on the writer's thread but the last two."""
+    """Commits operations on the tree's files. Every method that writes runs on the writer's thread but `pack`."""
 
     def __init__(self, root: str, clock: Clock, reached: Reached) -> None:
         self._root = root
@@ -45,7 +50,7 @@ class TreeRepository:
         paths = [change.path for operation in operations for change in operation.changes]
         repository = self._opened()
         if repository is None:
-            outcome = self._without_git(install, temporary, paths)
+            outcome = self._without_git(operations, install, temporary)
         else:
             steps = [self._step(repository, operation) for operation in operations]
             outcome = commit(repository, steps, install, self._adopt, temporary)
@@ -82,6 +87,17 @@ class TreeRepository:
             self._pending = dict.fromkeys(self._pending, outcome.pending)
         else:
             self._pending.clear()
+
+    def pack(self) -> None:
+        """Pack the repository when many small objects have come together. On any thread, beside writes."""
+        if not Repository.exists(self._root):
+            return
+        try:
+            handle = Repository.open(self._root, COFFER)
+            if loose_objects(handle) > LOOSE_AT_MOST:
+                pack(handle)
+        except (GitError, OSError) as problem:
+            log.warning("packing the memory tree: %s", problem)
 
     def pending(self) -> dict[str, str]:
         """Return the paths that are saved but not committed, each with the reason."""
@@ -132,33 +148,48 @@ class TreeRepository:
         return Step(edits, edit_message(edits), author, self._seconds())
 
     def _without_git(
-        self, install: Callable[[], None], temporary: Sequence[str], paths: Sequence[str]
+        self, operations: Sequence[ChangeSet], install: Callable[[], None], temporary: Sequence[str]
     ) -> Outcome:
+        """Write new files alone. What would replace or remove one is refused, as nothing could keep it."""
+        reason = self._unusable or "the repository can't be used"
+        for change in (change for operation in operations for change in operation.changes):
+            held = _bytes_of(os.path.join(self._root, change.path))
+            if held not in (None, change.content):
+                raise NotKept(change.path, reason)
         for name in temporary:
             _flush(name)
         install()
+        paths = {change.path for operation in operations for change in operation.changes}
         for folder in sorted({os.path.dirname(os.path.join(self._root, path)) for path in paths}):
             _flush(folder)
-        return Outcome((), self._unusable or "the repository can't be used")
+        return Outcome((), reason)
 
     def _seconds(self) -> int:
         return self._clock.milliseconds() // 1000
 
 
 def _is_committed(path: str) -> bool:
-    """Tell whether a path belongs in git: everything of a lane that isn't derived from other files."""
+    """Tell whether a path belongs in git: everything of a lane that other machines are to have too."""
     if path == ATTRIBUTES:
         return True
     located = store_of(path)
     lane = lane_of(located[1]) if located else None
-    return lane is not None and not lane.derived
+    return lane is not None and lane.synced
 
 
 def _ignored_by_git() -> list[str]:
     return [
         f"{TEMPORARY_PREFIX}*{TEMPORARY_SUFFIX}",
-        *(f"/**/{lane.folder}" for lane in LANES if lane.derived),
+        *(f"/**/{lane.folder}" for lane in LANES if not lane.synced),
     ]
+
+
+def _bytes_of(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
 
 
 def _flush(path: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +20,20 @@ def preloaded() -> Iterator[Preloaded]:
     process = Preloaded()
     yield process
     process.close()
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder in memory where there is such a thing: thousands of flushes would wait for other programs' writes.
+
+    No fault here takes back what was written but not flushed; `test_flush_order` is about that.
+    """
+    if not os.path.isdir("/dev/shm"):
+        yield tmp_path_factory.mktemp("faults")
+        return
+    folder = tempfile.mkdtemp(prefix="coffer-faults-", dir="/dev/shm")
+    yield Path(folder)
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(autouse=True)

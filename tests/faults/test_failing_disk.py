@@ -29,11 +29,11 @@ WRITERS = [
         *("coffer.infrastructure.tree_files", "coffer.infrastructure.tree_git"),
         *("coffer.infrastructure.tree_repository", "gitsync.commit", "gitsync.durable", "gitsync.git_index"),
         *("gitsync.lockfile", "gitsync.loose", "gitsync.packfile", "gitsync.plan", "gitsync.records"),
-        *("gitsync.recover", "gitsync.refs", "gitsync.repo", "gitsync.staging", "gitsync.worktree"),
+        *("gitsync.recover", "gitsync.refs", "gitsync.repo", "gitsync.scratch", "gitsync.staging", "gitsync.worktree"),
     )
 ]
 AGENT = Caller("agent", "claude-code")
-OLD, NEW = "Deploys happen on Monday.", "Deploys happen on Tuesday."
+OLD, NEW, LATER = "Deploys happen on Monday.", "Deploys happen on Tuesday.", "Zeppelins land on Friday."
 CODES = {errno.ENOSPC: "DISK_FULL", errno.EROFS: "STORE_READ_ONLY", errno.EIO: "STORE_READ_ONLY"}
 
 Operation = Callable[[Ports, str], Awaitable[object]]
@@ -85,10 +85,11 @@ async def test_every_write_may_fail(
                 if found != after:
                     await run(ports, fact)
                     assert await texts(ports) == after
-            await ports.tree.pending()
+            await remember(ports, AGENT, GLOBAL, NewFact(LATER))
+            assert await ports.tree.pending() == {}
         assert OLD in invariants.texts_ever(home / "memory")
         async with open_ports(str(home), {"HOME": str(tmp_path)}) as ports:
-            assert await texts(ports) == after
+            assert await texts(ports) == sorted([LATER, *after])
         invariants.check(home)
         shutil.rmtree(home)
         if not disk.failed:

@@ -13,7 +13,12 @@ from lanes.knowledge import storable
 from lanes.names import cut, is_portable, single_line
 
 SCENE = Scene(
-    "feature/x", "2026-11-30T10:00:00Z", "codex", "9ffd440", "workbench", "Half of the lexer is done.\n\nNext: tests."
+    "feature/x",
+    "2026-11-30T10:00:00Z",
+    "codex",
+    "9ffd440",
+    "workbench",
+    "Half of the lexer is done.\n\nNext: tests.",
 )
 WORDS = st.one_of(st.none(), st.text(max_size=300))
 
@@ -26,7 +31,9 @@ def test_a_scene_file_is_what_the_contract_shows() -> None:
     )
 
 
-@given(st.text(), WORDS, WORDS, WORDS, st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
+@given(
+    st.text(), WORDS, WORDS, WORDS, st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+)
 def test_scenes_round_trip(
     branch: str, agent: str | None, head: str | None, machine: str | None, body: str
 ) -> None:
@@ -48,7 +55,9 @@ def test_scenes_round_trip(
     )
 
 
-@pytest.mark.parametrize("body", ["---", "---\nbranch: other\n---", "branch: other", "# Title", "\ufeffx", "a\r\nb"])
+@pytest.mark.parametrize(
+    "body", ["---", "---\nbranch: other\n---", "branch: other", "# Title", "\ufeffx", "a\r\nb"]
+)
 def test_a_body_never_becomes_a_header(body: str) -> None:
     """A scene could claim to be of another branch."""
     assert replace(SCENE, body=body) == read_scene("handoff/x.md", write_scene(replace(SCENE, body=body)))
@@ -58,7 +67,9 @@ def test_a_scene_about_a_merge_conflict_stays_readable() -> None:
     """Exactly the scene that is needed in the middle of a merge would be refused at the next reading."""
     body = "Stuck at:\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> theirs"
 
-    assert body.replace("\n>", "\n >") == read_scene("handoff/x.md", write_scene(replace(SCENE, body=body))).body
+    assert (
+        body.replace("\n>", "\n >") == read_scene("handoff/x.md", write_scene(replace(SCENE, body=body))).body
+    )
 
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
@@ -85,10 +96,12 @@ def test_a_field_is_one_visible_line() -> None:
 
     scene = read_scene("handoff/main.md", data)
 
-    assert ("main # Orders", "ab", "2026-11-30T10:00:00Z") == (scene.branch, scene.machine, scene.updated_at)
+    assert (scene.branch, scene.machine, scene.updated_at) == ("main # Orders", "ab", "2026-11-30T10:00:00Z")
 
 
-@pytest.mark.parametrize("data", [b"", b"\n", b"\xff", b"a\0", b"---\nbranch: x\n", b"---\na: &a 1\n---\n\nx\n"])
+@pytest.mark.parametrize(
+    "data", [b"", b"\n", b"\xff", b"a\0", b"---\nbranch: x\n", b"---\na: &a 1\n---\n\nx\n"]
+)
 def test_what_cannot_be_read_is_refused(data: bytes) -> None:
     """A damaged scene would be shown as if it were whole."""
     with pytest.raises(Unreadable):

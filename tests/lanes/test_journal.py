@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lanes import lane_of
 from lanes.errors import LaneError, Unreadable
 from lanes.file_text import has_conflict_markers
-from lanes.journal import Entry, append_entry, day_of, entry_id, journal_path, read_journal
+from lanes.journal import Entry, JournalDay, append_entry, day_of, entry_id, journal_path, read_journal
 from lanes.names import cut, single_line
 
 DAY = "2026-11-30"
@@ -61,11 +61,7 @@ def test_a_journal_file_is_what_the_contract_shows() -> None:
         "# 2026-11-30\n\n<!-- entry 2026-11-30T10:00:00Z agent codex -->\nMoved the queue to SQLite.\n\n"
         "<!-- entry 2026-11-30T11:00:00Z user cli -->\nReleased 1.4.\n"
     )
-    assert (DAY, (ENTRY, LATER), "# 2026-11-30\n\n") == (
-        (day := read_journal(data)).day,
-        day.entries,
-        day.preamble,
-    )
+    assert read_journal(data) == JournalDay(DAY, (ENTRY, LATER), "# 2026-11-30\n\n")
 
 
 @given(TEXTS.filter(str.strip), st.text(), st.text())
@@ -112,12 +108,10 @@ def test_an_entry_leaves_every_other_line_alone(old: str, entry: Entry) -> None:
     new = next(place for place, kept in enumerate(after) if entry_id(kept) == entry_id(entry))
     del after[new]
     assert list(before) == after
-    rest = result.decode()
-    kept_end = len(old)
-    while kept_end and not rest.endswith(old[kept_end:]):
-        kept_end += 1
-    start = next(i for i in range(len(old), -1, -1) if rest.startswith(old[:i]) and rest.endswith(old[i:]))
-    assert old == rest[:start] + rest[len(rest) - len(old) + start :]
+    text = result.decode()
+    assert any(
+        text.startswith(old[:cut_at]) and text.endswith(old[cut_at:]) for cut_at in range(len(old) + 1)
+    )
 
 
 @pytest.mark.parametrize("body", ["", " \n\t", "\u2003"])
@@ -140,8 +134,7 @@ def test_an_entry_is_known_by_time_source_and_text_together() -> None:
 def test_the_id_of_an_entry_never_changes() -> None:
     """Hits of recall, and what was already shown to a session, would no longer be recognised."""
     assert entry_id(ENTRY) == entry_id(replace(ENTRY, actor="user", time="2026-11-30T11:00:00.5+01:00"))
-    assert len(entry_id(ENTRY)) == 28
-    assert entry_id(ENTRY) == "j-FILL"
+    assert entry_id(ENTRY) == "j-0GZ04NWFTY2PHV08W14SXYHSNS"
 
 
 @pytest.mark.report("B82")
@@ -171,7 +164,7 @@ def test_a_days_file_is_in_the_journal_lane() -> None:
     lane = lane_of(journal_path(DAY))
 
     assert lane is not None
-    assert ("journal", True, False) == (lane.name, lane.recalled, lane.counted)
+    assert (lane.name, lane.recalled, lane.counted) == ("journal", True, False)
     for day in ("../x", "2026-11", "2026-11-30\n", "٢٠٢٦-١١-٣٠"):
         with pytest.raises(LaneError):
             journal_path(day)
@@ -195,14 +188,21 @@ def test_a_journal_by_hand_is_one_entry_of_the_user(mark: str, newline: str) -> 
 
 def test_a_file_without_a_heading_belongs_to_the_day_of_its_name() -> None:
     """A note by hand would have no time, or that of a heading which was copied from another day."""
-    assert [""] == [entry.time for entry in read_journal(b"Met the vendor.\n").entries]
-    assert ["2026-11-30T00:00:00Z"] == [entry.time for entry in read_journal(b"# 2026-11-29\nx\n", DAY).entries]
-    assert ["x"] == [entry.body for entry in read_journal(b"# 2026-11-29\nx\n", DAY).entries]
+    assert [entry.time for entry in read_journal(b"Met the vendor.\n").entries] == [""]
+    assert [entry.time for entry in read_journal(b"# 2026-11-29\nx\n", DAY).entries] == [
+        "2026-11-30T00:00:00Z"
+    ]
+    assert [entry.body for entry in read_journal(b"# 2026-11-29\nx\n", DAY).entries] == ["x"]
 
 
 @pytest.mark.parametrize(
     "line",
-    ["<!-- entry -->", "<!-- entry soon user cli -->", "<!-- entry 2026-11-30T10:00:00Z user -->", "<!--entry x y z-->"],
+    [
+        "<!-- entry -->",
+        "<!-- entry soon user cli -->",
+        "<!-- entry 2026-11-30T10:00:00Z user -->",
+        "<!--entry x y z-->",
+    ],
 )
 def test_a_damaged_marker_is_text(line: str) -> None:
     """The whole day would be refused for one slip of a hand, or the lines below it be lost."""
@@ -214,7 +214,10 @@ def test_a_damaged_marker_is_text(line: str) -> None:
 
 def test_a_marker_by_hand_may_tell_another_zone() -> None:
     """The order of entries would depend on how a time is written."""
-    data = b"# 2026-11-30\n\n<!-- entry 2026-11-30T11:00+01:00 user 100%25%0A# -->  \n    code\n\n<!-- entry 2026-11-30 user cli -->\n"
+    data = (
+        b"# 2026-11-30\n\n<!-- entry 2026-11-30T11:00+01:00 user 100%25%0A# -->  \n    code\n\n"
+        b"<!-- entry 2026-11-30 user cli -->\n"
+    )
 
     assert (Entry(ENTRY.time, "user", "100% #", "    code"),) == read_journal(data).entries
 
@@ -226,8 +229,8 @@ def test_a_text_cannot_begin_an_entry() -> None:
 
     data = written(None, replace(ENTRY, body=forged, source=f"a -->\n<!-- entry {LATER.time} user b"))
 
-    assert ["agent"] == [entry.actor for entry in read_journal(data).entries]
-    assert 1 == sum(line.startswith("<!-- entry") for line in data.decode().splitlines())
+    assert [entry.actor for entry in read_journal(data).entries] == ["agent"]
+    assert sum(line.startswith("<!-- entry") for line in data.decode().splitlines()) == 1
 
 
 @pytest.mark.parametrize("data", [b"\xff", b"a\0b", b"<<<<<<< a\n=======\n>>>>>>> b\n", b"x" * 2**20 + b"x"])

@@ -7,7 +7,7 @@
     render       tables, and stored text that can't drive the terminal
     daemon       coffer daemon ...
     doctor       coffer doctor, audit, invocations
-    memory       coffer memory ... that reads; curate changes, editing opens the editor
+    memory       coffer memory ... that reads; curate changes, editing opens the editor, lanes the rest
 
 Standard library only, and of that only what starts fast.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from coffer.surfaces.cli import curate
+from coffer.surfaces.cli import curate, lanes
 from coffer.surfaces.cli.client import Client, Json, escaped
 from coffer.surfaces.cli.parsing import Commands, add_command, add_group, add_json, add_store
 from coffer.surfaces.cli.render import author, fields, indented, one_line, print_json, table, visible
@@ -54,6 +54,7 @@ def register(commands: Commands) -> None:
     add_json(history)
 
     curate.register(group)
+    lanes.register(group)
 
 
 def _list(arguments: argparse.Namespace, client: Client) -> int:

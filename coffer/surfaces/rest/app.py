@@ -11,7 +11,7 @@ from quart import Response, request
 from quart_trio import QuartTrio
 
 from coffer.domain.ports import Ports
-from coffer.surfaces.rest import activity, daemon, facts, history, recall, stores
+from coffer.surfaces.rest import activity, daemon, facts, history, lanes, recall, stores
 from coffer.surfaces.rest.error_handlers import handle_errors
 from coffer.surfaces.rest.errors import API
 from coffer.surfaces.rest.json_body import render
@@ -25,6 +25,7 @@ _DESCRIBED = (
     *facts.ROUTES,
     *recall.ROUTES,
     *history.ROUTES,
+    *lanes.ROUTES,
     *activity.ROUTES,
     *daemon.ROUTES,
 )
