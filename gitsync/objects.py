@@ -102,6 +102,10 @@ class Objects:
         except (KeyError, ValueError, OSError, pygit2.GitError) as error:
             raise Damaged(f"git object {oid} can't be read") from error
 
+    def has(self, oid: str) -> bool:
+        """Tell whether there is an object of this id, whole or broken."""
+        return oid in self.fresh or oid in self._odb
+
     def folder(self, oid: str | None) -> Folder:
         """Return a tree's entries; None is a tree that isn't there."""
         if oid is None or oid == EMPTY_TREE:

@@ -11,6 +11,7 @@ from gitsync.commit import Outcome, transact
 from gitsync.errors import Damaged, GitError
 from gitsync.lockfile import describe, held, is_stale, owner_file, owner_of
 from gitsync.loose import loose_objects_in
+from gitsync.lost_blobs import restore_blobs
 from gitsync.plan import Adopt
 from gitsync.records import records
 from gitsync.refs import BRANCH
@@ -44,6 +45,8 @@ def recover(repo: Repository, adopt: Adopt, is_ours: Callable[[str], bool]) -> R
     try:
         notes += _clean(repo)
         notes += _mend_branch(repo)
+        if notes:
+            notes += [f"wrote {path} into git again" for path in restore_blobs(repo)[0]]
         notes += _mend_index(repo)
         paths = [path for path in pending_paths(repo) if is_ours(path)]
         result = transact(repo, (), lambda: None, adopt, paths=paths)

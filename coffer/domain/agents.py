@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from coffer.domain.originals import Original
+
 AgentType = Literal["claude_code", "codex", "opencode", "cursor"]
 HookEvent = Literal["SessionStart", "UserPromptSubmit", "SessionEnd"]
 
@@ -114,10 +116,15 @@ class AgentKind(Protocol):
 
     def uninstall_hooks(self, config_dir: str) -> list[FileChange]: ...
 
+    def blocked(self, config_dir: str) -> str | None:
+        """Say which of its settings keeps the agent from calling any hook, None when none does."""
+        ...
+
     def native_memory_off(self, config_dir: str) -> tuple[list[FileChange], str]:
         """Return the changes that switch the agent's own memory off, and what it takes to restore it.
 
         The second is a JSON text that names each key with its earlier value, or that it was absent.
+        Raises UnsupportedAgentType for an agent that has no memory of its own to switch.
         """
         ...
 
@@ -134,6 +141,10 @@ class AgentKinds(Protocol):
     def kind(self, type: AgentType) -> AgentKind: ...
 
     def candidates(self) -> list[Candidate]: ...
+
+    def folder(self, path: str) -> str | None:
+        """Return the real path of a folder, None when there is no such folder."""
+        ...
 
 
 class SettingsFiles(Protocol):
@@ -180,4 +191,12 @@ class Agents(Protocol):
 
     def show(self, session: str, notes: Collection[str], time: str) -> None:
         """Record notes as shown in a session."""
+        ...
+
+    async def originals(self) -> Mapping[str, Original]:
+        """Return for each file that Coffer changed, and that it can put back, the way back."""
+        ...
+
+    def keep_original(self, path: str, way_back: Original | None) -> None:
+        """Record the way back for a file, or that there is none any more."""
         ...

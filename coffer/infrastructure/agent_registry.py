@@ -1,10 +1,11 @@
-"""The registered agents, when their hooks last ran, and which notes a session was shown: kept in state.sqlite."""
+"""The registered agents, what was seen of them, and the way back for their files: kept in state.sqlite."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
 from coffer.domain.agents import Agent, Firing
+from coffer.domain.originals import Original
 from coffer.infrastructure.state import SqliteState
 
 _COLUMNS = "name, type, config_dir, disable_native_memory, prompt_notes"
@@ -67,3 +68,20 @@ class SqliteAgents:
             time,
             f"-{_SESSION_DAYS} days",
         )
+
+    async def originals(self) -> Mapping[str, Original]:
+        rows = await self._state.fetch("SELECT path, written, head, tail, middle FROM originals")
+        return {path: Original(*way_back) for path, *way_back in rows}
+
+    def keep_original(self, path: str, way_back: Original | None) -> None:
+        if way_back is None:
+            self._state.put("DELETE FROM originals WHERE path = ?", path)
+        else:
+            self._state.put(
+                "INSERT OR REPLACE INTO originals VALUES (?, ?, ?, ?, ?)",
+                path,
+                way_back.written,
+                way_back.head,
+                way_back.tail,
+                way_back.middle,
+            )

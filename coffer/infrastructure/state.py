@@ -37,6 +37,10 @@ MIGRATIONS: tuple[Sequence[str], ...] = (
         "CREATE TABLE notes (session TEXT NOT NULL, note TEXT NOT NULL, time TEXT NOT NULL,"
         " PRIMARY KEY (session, note))",
     ),
+    (
+        "CREATE TABLE originals (path TEXT PRIMARY KEY, written TEXT NOT NULL, head INTEGER NOT NULL,"
+        " tail INTEGER NOT NULL, middle BLOB)",
+    ),
 )
 
 Row = tuple[str, tuple[Any, ...]]

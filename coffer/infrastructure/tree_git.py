@@ -135,6 +135,7 @@ class GitTree:
         return self._repository.pending()
 
     async def findings(self) -> list[Finding]:
+        await trio.to_thread.run_sync(self._repository.look, limiter=self._thread)
         return self._repository.findings()
 
     # ── on the writer's thread ────────────────────────────────────────────────────────────────────────────

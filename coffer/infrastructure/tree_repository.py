@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 from coffer.domain.activity import Finding
 from coffer.domain.changes import ChangeSet
@@ -12,8 +13,9 @@ from coffer.domain.ports import Clock
 from coffer.infrastructure.failpoints import Reached
 from coffer.infrastructure.signatures import COFFER, author_of, edit_message, local_user, message_of
 from coffer.infrastructure.tree_files import TEMPORARY_PREFIX, TEMPORARY_SUFFIX
-from gitsync.commit import Outcome, Step, commit
+from gitsync.commit import Outcome, Step, commit, pending_paths
 from gitsync.errors import GitError, NotKept, RepositoryUnusable
+from gitsync.lost_blobs import restore_blobs
 from gitsync.maintenance import loose_objects, pack
 from gitsync.recover import recover, retry_pending
 from gitsync.repo import Repository
@@ -39,6 +41,7 @@ class TreeRepository:
         self._unusable: str | None = None
         self._pending: dict[str, str] = {}
         self._notes: tuple[str, ...] = ()
+        self._lost: list[str] = []
 
     def commit(
         self, operations: Sequence[ChangeSet], install: Callable[[], None], temporary: Sequence[str]
@@ -72,7 +75,7 @@ class TreeRepository:
             return
         self._notes = recovery.notes
         if recovery.pending:
-            self._pending["."] = recovery.pending
+            self._pending = dict.fromkeys(self._uncommitted(repository), recovery.pending)
 
     def retry(self) -> None:
         """Commit what waits, if the repository is free by now."""
@@ -99,6 +102,18 @@ class TreeRepository:
         except (GitError, OSError) as problem:
             log.warning("packing the memory tree: %s", problem)
 
+    def look(self) -> None:
+        """Look whether git still has every file that is committed, for `findings`; mend what can be mended."""
+        repository = self._opened() if Repository.exists(self._root) else None
+        if repository is None:
+            return
+        try:
+            mended, self._lost = restore_blobs(repository)
+        except (GitError, OSError) as problem:
+            self._notes = tuple(dict.fromkeys((*self._notes, str(problem))))
+        else:
+            self._notes += tuple(f"wrote {path} into git again, which had lost it" for path in mended)
+
     def pending(self) -> dict[str, str]:
         """Return the paths that are saved but not committed, each with the reason."""
         return dict(self._pending)
@@ -106,6 +121,10 @@ class TreeRepository:
     def findings(self) -> list[Finding]:
         """Say for doctor how the repository is."""
         found = [Finding("recovery", "warning", note) for note in self._notes]
+        for path in self._lost:
+            message = f"Git has lost the committed version of {path}; the file itself is served."
+            action = "Fetch it from another copy of the repository, if there is one."
+            found.append(Finding("history", "warning", message, action))
         if self._unusable:
             message = f"{self._root} can't be committed to: {self._unusable}. Facts are kept as files."
             action = "Mend the repository with git; Coffer commits what waits once it is whole."
@@ -131,6 +150,12 @@ class TreeRepository:
             except RepositoryUnusable as problem:
                 self._unusable = problem.reason
         return self._repository
+
+    def _uncommitted(self, repository: Repository) -> list[str]:
+        """Return the paths that HEAD doesn't have as they are, or a name for all when git can't tell."""
+        with suppress(GitError, OSError):
+            return [path for path in pending_paths(repository) if _is_committed(path)] or ["."]
+        return ["."]
 
     def _step(self, repository: Repository, operation: ChangeSet) -> Step:
         """Return the commit of one operation. Derived files are written but never committed."""

@@ -39,16 +39,16 @@ class Home(House):
 
     # ── the daemon ────────────────────────────────────────────────────────────────────────────────────────
 
-    def start(self, failpoint: str = "", prefix: Sequence[str] | None = None, serving: bool = True) -> Home:
-        """Start a daemon; with a `prefix`, as the command that the prefix runs."""
+    def start(self, failpoint: str = "", command: Sequence[str] | None = None, serving: bool = True) -> Home:
+        """Start a daemon: forked, or by a command."""
         environ = {**self.environ, **({"COFFER_FAILPOINT": failpoint} if failpoint else {})}
         log = str(self.root / "daemon.log")
-        if prefix is None:
+        if command is None:
             process = self._preloaded.start(environ, log)
         else:
             with open(log, "ab") as out:
                 child = subprocess.Popen(
-                    [*prefix, *DAEMON], env=environ, cwd="/", stdin=subprocess.DEVNULL, stdout=out, stderr=out
+                    command, env=environ, cwd="/", stdin=subprocess.DEVNULL, stdout=out, stderr=out
                 )
             process = Process(child.pid, child)
         self.started.append(process)
@@ -125,7 +125,9 @@ class Home(House):
             raise Gone(str(problem)) from None
         return Reply(*answer)
 
-    def git(self, *arguments: str, folder: Path | None = None, check: bool = True, **environ: str) -> str:
+    def git(
+        self, *arguments: str, folder: Path | None = None, check: bool = True, input: str = "", **environ: str
+    ) -> str:
         """Run the user's own git; their files are private like the daemon's, so that modes can be compared."""
         done = subprocess.run(
             ["git", *arguments],
@@ -135,6 +137,7 @@ class Home(House):
                 "GIT_EDITOR": "true",
                 **environ,
             },
+            input=input,
             capture_output=True,
             text=True,
             errors="surrogateescape",
@@ -209,8 +212,8 @@ def until(true: Callable[[], T], seconds: float = PATIENCE) -> T:
 
 
 def without_privileges() -> Sequence[str]:
-    """Return a prefix under which permissions bind the super-user too; empty for anybody else."""
+    """Return the daemon's command, under which permissions bind the super-user too."""
     if os.geteuid():
-        return ()
+        return DAEMON
     assert shutil.which("setpriv"), "setpriv of util-linux is needed to test permissions as root"
-    return ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
+    return ("setpriv", "--bounding-set", "-dac_override,-dac_read_search", *DAEMON)

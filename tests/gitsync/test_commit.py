@@ -8,7 +8,7 @@ import os
 import pytest
 
 from gitsync.commit import Outcome
-from gitsync.errors import WorkTreeChanged
+from gitsync.errors import NotKept, WorkTreeChanged
 from tests.gitsync.tree import AGENT, EDIT, TIME, Tree, adopt, message, step
 
 FACT = "global/knowledge/inbox/2026-10/use-make.md"
@@ -186,13 +186,30 @@ def test_a_git_folder_that_cannot_be_written_keeps_the_fact(tree: Tree, blocked:
     place.rename(aside)
     place.write_bytes(b"")
     tree.reopen() if blocked == "coffer" else None
-    outcome = tree.write({"global/b.md": b"b\n", FACT: b"new\n"}, "both")
+    outcome = tree.write({"global/b.md": b"b\n"}, "another")
     assert outcome.pending
-    assert tree.read(FACT) == b"new\n"
+    assert tree.read("global/b.md") == b"b\n"
     place.unlink()
     aside.rename(place)
     assert tree.retry().pending is None
-    assert tree.log()[0] == f"{AGENT.name}|remember: both"
+    assert tree.log()[0] == f"{AGENT.name}|remember: another"
+    tree.is_sound()
+
+
+@pytest.mark.parametrize("edit", [b"new\n", None])
+def test_what_no_commit_can_hold_is_not_replaced(tree: Tree, edit: bytes | None) -> None:
+    """With a damaged repository an edit or a deletion would erase the only copy of a text."""
+    tree.write({FACT: b"old\n"})
+    objects, aside = tree.root / ".git" / "objects", tree.root / "aside"
+    objects.rename(aside)
+    objects.write_bytes(b"")
+    with pytest.raises(NotKept):
+        tree.write({FACT: edit})
+    assert tree.read(FACT) == b"old\n"
+    objects.unlink()
+    aside.rename(objects)
+    tree.write({FACT: edit})
+    assert tree.read(FACT) == edit
     tree.is_sound()
 
 

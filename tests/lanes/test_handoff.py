@@ -46,7 +46,7 @@ def test_scenes_round_trip(
         return cut(single_line(text or ""), 200) or None
 
     assert scene == Scene(
-        single_line(branch) or path.removeprefix("handoff/").removesuffix(".md"),
+        single_line(branch) or single_line(path.removeprefix("handoff/").removesuffix(".md")),
         SCENE.updated_at,
         word(agent),
         word(head),

@@ -113,7 +113,9 @@ def test_a_new_rule_leaves_every_other_line_alone(
         return
 
     if result is None:
-        assert single_line(text) in [known.text for known in before.rules] or not single_line(text).strip("-*+_ ")
+        assert single_line(text) in [known.text for known in before.rules] or not single_line(text).strip(
+            "-*+_ "
+        )
         return
     after = read_rules(result)
     if len(after.rules) == len(before.rules):

@@ -84,7 +84,7 @@ def _open(path: str, pragmas: tuple[str, ...]) -> Connection:
         path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True
     )
     try:
-        for pragma in (*pragmas, "cache_size = -4096", "trusted_schema = 0"):
+        for pragma in (*pragmas, "cache_size = -1024", "trusted_schema = 0"):
             connection.execute(f"PRAGMA {pragma}")
     except DatabaseError:
         connection.close()
