@@ -50,6 +50,7 @@ class Home:
         corpus.write(self.inbox, size)
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "fill")
+        self.git("gc", "-q")  # as a clone arrives
 
     def git(self, *words: str) -> None:
         identity = ["-c", "user.name=Bench", "-c", "user.email=bench@localhost"]

@@ -8,7 +8,11 @@ checked_yaml  the harmless part of YAML
 yaml_edit     YAML written, and edited without touching other lines
 frontmatter   the block between two `---` at the top of a file
 knowledge     facts, topic documents, INDEX.md
+rules         what agents are told before every session
+journal       what happened, a file a day
+handoff       where the work on a branch stands
 store_config  store.yaml
+times         the one form of a time
 rules         bullets and prose, learned rules and own ones
 journal       a day of entries
 handoff       where the work on a branch stands

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from urllib.parse import quote
 
 from lanes import file_text, frontmatter
@@ -13,6 +12,7 @@ from lanes.checked_yaml import Value
 from lanes.errors import Unreadable
 from lanes.layout import INBOX
 from lanes.names import cut, is_ulid, path_id, single_line
+from lanes.times import utc_time
 
 TITLE_LIMIT = 300
 DESCRIPTION_LIMIT = 1000
@@ -71,8 +71,8 @@ def read_note(path: str, data: bytes) -> Note:
         actor="agent" if metadata.get("actor") == "agent" else "user",
         agent=_line(metadata, "agent") or None,
         origin_session_id=_line(fields, "origin_session_id") or None,
-        created_at=_time(fields.get("created_at")),
-        updated_at=_time(fields.get("updated_at")),
+        created_at=utc_time(_line(fields, "created_at") or ""),
+        updated_at=utc_time(_line(fields, "updated_at") or ""),
         body=body,
     )
 
@@ -205,15 +205,3 @@ def _trimmed(body: str) -> str:
 def _line(fields: Mapping[str, Value], key: str) -> str:
     value = fields.get(key)
     return single_line(value) if isinstance(value, str) else ""
-
-
-def _time(value: Value | None) -> str | None:
-    """Bring an ISO 8601 time of any precision and zone into the one form that Coffer compares."""
-    if not isinstance(value, str):
-        return None
-    try:
-        moment = datetime.fromisoformat(value)
-        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        return None
-    return moment.replace(tzinfo=None, microsecond=0).isoformat() + "Z"

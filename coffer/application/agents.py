@@ -6,7 +6,15 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal, cast
 
-from coffer.application.agent_files import AgentFiles, files_of, in_thread, one_change, put_in, take_all_out, take_out
+from coffer.application.agent_files import (
+    AgentFiles,
+    files_of,
+    in_thread,
+    one_change,
+    put_in,
+    take_all_out,
+    take_out,
+)
 from coffer.domain.activity import AuditEvent
 from coffer.domain.agents import Agent, AgentType, Candidate, FileChange, HookStatus, McpStatus
 from coffer.domain.errors import (
@@ -85,7 +93,8 @@ async def enrol(ports: Ports, caller: Caller, new: NewAgent) -> Agent:
         known = [candidate for candidate, _ in await candidates(ports) if candidate.type == kind.type]
         if not known:
             raise ConfigInvalid(
-                "config_dir", f"{kind.title} isn't on this machine; start it once, or say where its settings are"
+                "config_dir",
+                f"{kind.title} isn't on this machine; start it once, or say where its settings are",
             )
         folder = known[0].config_dir
     elif await in_thread(lambda: ports.kinds.folder(new.config_dir or "")) is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping, Sequence
 
+from coffer.application.rules import rules_files
 from coffer.application.scope import config_of, settings_of
 from coffer.domain.activity import AuditEvent
 from coffer.domain.changes import Change, ChangeSet, Planned, TreeView
@@ -144,9 +145,4 @@ async def _described(ports: Ports, ref: StoreRef, roots: Mapping[str, str], exis
 
 
 async def _rule_count(ports: Ports, ref: StoreRef) -> int:
-    """Count the bullets of every rules file."""
-    count = 0
-    for path, _ in await ports.tree.files(f"{ref.folder}/rules"):
-        content = await ports.tree.read(path) if path.endswith(".md") else None
-        count += sum(line.startswith(b"- ") for line in (content or b"").splitlines())
-    return count
+    return sum(len(file.rules) for file in await rules_files(ports, ref))

@@ -80,9 +80,7 @@ def newline(text: str) -> str:
 def within(value: object, path: Steps) -> object:
     """Return what is at the end of a path. KeyError when there is nothing."""
     for step in path:
-        if isinstance(step, str) and isinstance(value, dict):
-            value = value[step]
-        elif isinstance(step, int) and isinstance(value, list) and step < len(value):
+        if (isinstance(step, str) and isinstance(value, dict)) or (isinstance(step, int) and isinstance(value, list) and step < len(value)):
             value = value[step]
         else:
             raise KeyError(step)

@@ -77,7 +77,11 @@ class _Parser:
                 return Node("array", start, self._at, [each.node.value for each in members], members)
             return Node("object", start, self._at, {each.key: each.node.value for each in members}, members)
         if not (found := (_STRING if opening == '"' else _SCALAR).match(self._text, start)):
-            self._refuse("a string isn't closed, or holds what must be escaped" if opening == '"' else "a value is missing")
+            self._refuse(
+                "a string isn't closed, or holds what must be escaped"
+                if opening == '"'
+                else "a value is missing"
+            )
         self._at = found.end()
         try:
             return Node("scalar", start, self._at, json.loads(found[0]))
