@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
+import sysconfig
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import trio
 
+from coffer.domain.agents import Commands
 from coffer.domain.ports import Ports
 from coffer.domain.secrets import find_secrets
 from coffer.infrastructure import failpoints
+from coffer.infrastructure.agent_registry import SqliteAgents
+from coffer.infrastructure.agents.commands import HOOK, SHIM
+from coffer.infrastructure.agents.kinds import KnownAgents
 from coffer.infrastructure.clock import SystemClock
 from coffer.infrastructure.identity import GitIdentity
 from coffer.infrastructure.index.threaded import ThreadedIndex
+from coffer.infrastructure.settings.files import DiskSettings
 from coffer.infrastructure.state import SqliteState
 from coffer.infrastructure.tree_git import GitTree
 from coffer.infrastructure.tree_history import TreeHistory
@@ -45,6 +52,10 @@ async def open_ports(home: str, environ: Mapping[str, str]) -> AsyncIterator[Por
                 state=state,
                 identity=GitIdentity(environ.get("HOME")),
                 clock=clock,
+                agents=SqliteAgents(state),
+                kinds=KnownAgents(environ, environ.get("HOME", home)),
+                settings=DiskSettings(clock.now),
+                commands=Commands(shim=_program(SHIM), hook=_program(HOOK)),
                 machine=socket.gethostname() or "localhost",
             )
         finally:
@@ -53,6 +64,14 @@ async def open_ports(home: str, environ: Mapping[str, str]) -> AsyncIterator[Por
                 await index.close()
                 await state.close()
             nursery.cancel_scope.cancel()
+
+
+def _program(name: str) -> str:
+    """Return where a program of Coffer's is: beside this Python, or where scripts are installed otherwise."""
+    user = sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))
+    folders = (os.path.dirname(sys.executable), sysconfig.get_path("scripts"), user)
+    paths = [os.path.join(folder, name) for folder in folders]
+    return next((path for path in paths if os.path.exists(path)), paths[0])
 
 
 def _secret_in(text: str) -> str | None:

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from coffer.application.spool import drain
 from coffer.bootstrap import open_ports
 from coffer.domain.errors import CofferError
 from coffer.domain.ports import Ports
 from coffer.doors import Late, ShieldFinalSend, Switch
 from coffer.http_server import HttpServer
 from coffer.infrastructure.runtime import Discovery, remove_discovery, rotate_token
+from coffer.infrastructure.spool import take
 from coffer.surfaces.rest.guard import Door, Guard
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ class Daemon:
             async with open_ports(self._home, self._environ) as ports, trio.open_nursery() as rooms:
                 rooms.start_soon(self._open_rest, ports)
                 rooms.start_soon(self._open_mcp, ports, rooms)
+                rooms.start_soon(self._drain, ports)
                 try:
                     await self._stopping.wait()
                 finally:
@@ -102,6 +105,9 @@ class Daemon:
         self._mcp_app = build_app(ports, self._found.version)
         await nursery.start(self._mcp_app.run)
         self._mcp.give(self._mcp_app)
+
+    async def _drain(self, ports: Ports) -> None:
+        await drain(ports, await trio.to_thread.run_sync(lambda: list(take(self._home))))
 
     async def _rotate_token(self) -> None:
         self._token = await trio.to_thread.run_sync(rotate_token, self._home)

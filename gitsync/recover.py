@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -55,9 +55,12 @@ def recover(repo: Repository, adopt: Adopt, is_ours: Callable[[str], bool]) -> R
     return Recovery(tuple(commit.id for commit in result.commits), tuple(notes), result.pending)
 
 
-def retry_pending(repo: Repository, adopt: Adopt) -> Outcome:
-    """Commit what waits, each with its own author and message; bytes that have changed since go to `adopt`."""
-    result = transact(repo, (), lambda: None, adopt)
+def retry_pending(repo: Repository, adopt: Adopt, paths: Sequence[str] = ()) -> Outcome:
+    """Commit what waits, each with its own author and message; bytes that have changed since go to `adopt`.
+
+    So does what is uncommitted in `paths`, which is how a chain is made up for whose objects were pruned.
+    """
+    result = transact(repo, (), lambda: None, adopt, paths=paths)
     return Outcome(tuple(commit.id for commit in result.commits), result.pending)
 
 

@@ -171,16 +171,17 @@ def _nothing_runs(home: Path) -> None:
 
 
 def processes_of(home: Path) -> Iterator[tuple[int, str]]:
-    """Yield pid and command of every process that was started for this home."""
-    mark = b"\0COFFER_HOME=" + os.fsencode(home) + b"\0"
+    """Yield pid and command of every process that was started for this home, or has a file of it open."""
+    mark, inside = b"\0COFFER_HOME=" + os.fsencode(home) + b"\0", f"{home}/"
     for name in os.listdir("/proc"):
         if name.isdecimal() and int(name) != os.getpid():
             try:
                 environ = Path(f"/proc/{name}/environ").read_bytes()
                 command = Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                opened = [os.readlink(entry.path) for entry in os.scandir(f"/proc/{name}/fd")]
             except OSError:
                 continue
-            if mark in b"\0" + environ + b"\0":
+            if mark in b"\0" + environ + b"\0" or any(path.startswith(inside) for path in opened):
                 yield int(name), command
 
 

@@ -123,7 +123,7 @@ async def put_back(ports: Ports, files: AgentFiles) -> tuple[list[FileChange], l
     known = await ports.agents.originals()
     whole: dict[str, FileChange] = {}
     others = []
-    for change in await in_thread(lambda: [change for piece in PIECES for change in files.removed(piece)]):
+    for change in await in_thread(lambda: [each for piece in PIECES for each in files.removed(piece)]):
         back = known.get(change.path)
         if back is None or not back.fits(change.before):
             others.append(change)

@@ -1,9 +1,11 @@
-"""Agents: find, register, show, change and remove them, with their entry for the tools and their hooks."""
+"""Agents: find, register, show, change and remove them."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import chain, count
+from operator import itemgetter
 from typing import Literal, cast
 
 from coffer.application.agent_files import (
@@ -16,7 +18,7 @@ from coffer.application.agent_files import (
     take_out,
 )
 from coffer.domain.activity import AuditEvent
-from coffer.domain.agents import Agent, AgentType, Candidate, FileChange, HookStatus, McpStatus
+from coffer.domain.agents import Agent, AgentKind, AgentType, Candidate, FileChange
 from coffer.domain.errors import (
     AgentExists,
     AgentNotFound,
@@ -59,6 +61,17 @@ async def candidates(ports: Ports) -> list[tuple[Candidate, Agent | None]]:
     return [(each, await _registered_in(ports, registered, each.config_dir)) for each in found]
 
 
+async def on_this_machine(ports: Ports) -> list[tuple[Agent, bool]]:
+    """Return the registered agents, and those that are found beside them as they would be registered."""
+    agents = {agent.name: (agent, True) for agent in await ports.agents.all()}
+    for candidate, registered in await candidates(ports):
+        if registered is None:
+            numbered = (f"{candidate.type}-{number}" for number in count(2))
+            name = next(name for name in chain([candidate.type], numbered) if name not in agents)
+            agents[name] = Agent(name, candidate.type, candidate.config_dir), False
+    return sorted(agents.values(), key=lambda each: each[0].name)
+
+
 async def native_memory(ports: Ports, agent: Agent) -> NativeMemory:
     """Tell how an agent's own memory is by its settings; `none` where it has none that can be switched."""
     files = await files_of(ports, agent)
@@ -87,26 +100,15 @@ async def register_agent(ports: Ports, caller: Caller, new: NewAgent) -> Agent:
 async def enrol(ports: Ports, caller: Caller, new: NewAgent) -> Agent:
     """Do what `register_agent` does but for the files; only inside `one_change`."""
     kind = ports.kinds.kind(cast("AgentType", new.type))
-    registered = await ports.agents.all()
-    folder = new.config_dir
-    if folder is None:
-        known = [candidate for candidate, _ in await candidates(ports) if candidate.type == kind.type]
-        if not known:
-            raise ConfigInvalid(
-                "config_dir",
-                f"{kind.title} isn't on this machine; start it once, or say where its settings are",
-            )
-        folder = known[0].config_dir
-    elif await in_thread(lambda: ports.kinds.folder(new.config_dir or "")) is None:
+    folder = new.config_dir if new.config_dir is not None else await _found(ports, kind)
+    if await in_thread(lambda: ports.kinds.folder(folder)) is None:
         raise ConfigInvalid("config_dir", "there is no such folder; start the agent once, it makes its own")
-    name = new.name or kind.type
+    name = new.name if new.name is not None else kind.type
     if not NAME.fullmatch(name):
         raise ConfigInvalid(
             "name", "must be 1 to 64 letters, digits, dots, dashes and underscores, and not `candidates`"
         )
-    other = next((each for each in registered if each.name == name), None) or await _registered_in(
-        ports, registered, folder
-    )
+    other = await ports.agents.find(name) or await _registered_in(ports, await ports.agents.all(), folder)
     if other is not None:
         raise AgentExists(other.name, other.config_dir)
     agent = Agent(name, kind.type, folder, prompt_notes=new.prompt_notes)
@@ -158,62 +160,6 @@ async def withdraw(ports: Ports, caller: Caller, files: AgentFiles) -> list[File
     return done
 
 
-async def mcp_status(ports: Ports, name: str) -> McpStatus:
-    """Tell whether an agent is told of Coffer's tools."""
-    files = await files_of(ports, await find_agent(ports, name))
-    return await in_thread(lambda: files.kind.mcp(files.agent.config_dir))
-
-
-async def connect_mcp(ports: Ports, name: str) -> McpStatus:
-    """Tell an agent of Coffer's tools."""
-    async with one_change():
-        files = await files_of(ports, await find_agent(ports, name))
-        await put_in(ports, files, await in_thread(lambda: files.added("mcp")))
-    return await mcp_status(ports, name)
-
-
-async def disconnect_mcp(ports: Ports, name: str) -> McpStatus:
-    """Take Coffer's tools from an agent."""
-    async with one_change():
-        await take_out(ports, await files_of(ports, await find_agent(ports, name)), "mcp")
-    return await mcp_status(ports, name)
-
-
-async def hooks_status(ports: Ports, agent: Agent) -> list[HookStatus]:
-    """Tell of each of an agent's hooks whether it is there, and when it last called."""
-    files = await files_of(ports, agent)
-    fired = await ports.agents.firings(agent.name)
-    return [
-        replace(status, last_fired=firing.time, last_error=firing.error) if firing else status
-        for status in await in_thread(lambda: files.kind.hooks(agent.config_dir))
-        for firing in [fired.get(status.event)]
-    ]
-
-
-async def install_hooks(ports: Ports, caller: Caller, name: str) -> Agent:
-    """Install Coffer's hooks; raise UnsupportedAgentType where the agent has none."""
-    async with one_change():
-        files = await files_of(ports, await find_agent(ports, name))
-        if not files.kind.events:
-            raise UnsupportedAgentType(
-                files.agent.type, f"{files.kind.title} has no hooks; it gets Coffer's tools alone."
-            )
-        changes = await in_thread(lambda: files.added("hooks"))
-        await put_in(ports, files, changes)
-        if changes:
-            audit(ports, caller, "agent_hook_installed", files.agent)
-        return files.agent
-
-
-async def uninstall_hooks(ports: Ports, caller: Caller, name: str) -> Agent:
-    """Take Coffer's hooks out of an agent's files."""
-    async with one_change():
-        files = await files_of(ports, await find_agent(ports, name))
-        if await take_out(ports, files, "hooks"):
-            audit(ports, caller, "agent_hook_uninstalled", files.agent)
-        return files.agent
-
-
 def audit(ports: Ports, caller: Caller, event: str, agent: Agent) -> None:
     """Record what was done about an agent."""
     ports.state.audit(AuditEvent(event, caller, None, {"name": agent.name, "type": agent.type}))
@@ -239,12 +185,24 @@ async def _without_native_memory(ports: Ports, caller: Caller, agent: Agent) -> 
     return off
 
 
+async def _found(ports: Ports, kind: AgentKind) -> str:
+    """Return the folder of an agent that is on this machine, one that isn't registered if there is one."""
+    here = [(registered is not None, each) for each, registered in await candidates(ports)]
+    folders = [each.config_dir for known, each in sorted(here, key=itemgetter(0)) if each.type == kind.type]
+    if not folders:
+        raise ConfigInvalid(
+            "config_dir", f"{kind.title} isn't on this machine; start it once, or say where its settings are"
+        )
+    return folders[0]
+
+
 async def _registered_in(ports: Ports, registered: list[Agent], folder: str) -> Agent | None:
     """Return the agent whose settings are in a folder, by whatever way the folder is reached."""
-    real = await in_thread(lambda: ports.kinds.folder(folder))
-    for agent in registered:
-        if folder == agent.config_dir or (
-            real is not None and real == await in_thread(lambda: ports.kinds.folder(agent.config_dir))  # noqa: B023
-        ):
-            return agent
-    return None
+
+    def real(path: str) -> str:
+        return ports.kinds.folder(path) or path
+
+    def found() -> Agent | None:
+        return next((each for each in registered if real(each.config_dir) == real(folder)), None)
+
+    return await in_thread(found)

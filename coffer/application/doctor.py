@@ -2,12 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from coffer.application.agent_findings import agent_findings
+from coffer.application.lane_files import lane_files
 from coffer.domain.activity import Finding
 from coffer.domain.ports import Ports
+from coffer.domain.secrets import find_secrets
+from coffer.domain.stores import StoreRef
+from lanes.errors import Unreadable
+from lanes.handoff import read_scene
+from lanes.layout import HANDOFF, RULES
+from lanes.rules import read_rules
+
+# The index looks at the lanes that are recalled; these two reach agents by other ways.
+_NOT_INDEXED: dict[str, Callable[[str, bytes], object]] = {
+    RULES: lambda path, content: read_rules(content),
+    HANDOFF: read_scene,
+}
 
 
 async def diagnose(ports: Ports) -> list[Finding]:
-    """Return findings on the repository and the index, after every store was brought up to date."""
+    """Return findings on the repository, the index and the agents, after every store was brought up to date."""
+    files = []
     for store in await ports.tree.stores():
         await ports.index.refresh(store)
-    return [*await ports.tree.findings(), *await ports.index.findings()]
+        files += await _rules_and_scenes(ports, store)
+    return [
+        *await ports.tree.findings(),
+        *await ports.index.findings(),
+        *files,
+        *await agent_findings(ports),
+    ]
+
+
+async def _rules_and_scenes(ports: Ports, store: StoreRef) -> list[Finding]:
+    found = []
+    for lane, read in _NOT_INDEXED.items():
+        for path, content in await lane_files(ports, store, lane):
+            reasons = [
+                f"seems to hold a secret ({secret.kind})"
+                for secret in find_secrets(content.decode(errors="replace"))[:1]
+            ]
+            try:
+                read(path, content)
+            except Unreadable as problem:
+                reasons.append(problem.reason)
+            found += [
+                Finding(
+                    "file",
+                    "warning",
+                    f"{path}: {reason}.",
+                    "Mend the file in an editor; what can't be read reaches no agent.",
+                )
+                for reason in reasons
+            ]
+    return found

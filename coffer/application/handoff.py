@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
+from coffer.application.lane_files import lane_files, write_lane
 from coffer.application.remember import checked_text
-from coffer.application.scope import new_store_changes, project_of, subject_line
+from coffer.application.scope import project_of
 from coffer.domain.activity import AuditEvent
-from coffer.domain.changes import Change, ChangeSet, Planned, TreeView
-from coffer.domain.errors import Refused, ScopeUnresolved
+from coffer.domain.changes import Change
+from coffer.domain.errors import NoBranch, ScopeUnresolved
 from coffer.domain.facts import Caller
 from coffer.domain.ports import Ports
 from coffer.domain.stores import Project, StoreRef
@@ -24,7 +25,6 @@ class SavedScene:
 
     scene: Scene
     path: str
-    pending_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,112 +39,92 @@ class Resumed:
     reason: str | None = None
 
 
-class NoBranch(Refused):
-    """The project has no branch to leave a scene on."""
-
-    code = "SCOPE_UNRESOLVED"
-
-
 async def set_handoff(ports: Ports, caller: Caller, body: str) -> SavedScene:
     """Save the scene of the branch that the caller's folder is on, in place of the one before.
 
-    The one before stays in git history. Raises ScopeUnresolved outside a project, MemoryRejected for an
-    empty body or one that holds a secret.
+    The one before stays in git history. Raises ScopeUnresolved outside a project, MemoryRejected for a body
+    that is empty, too long, or holds a secret.
     """
-    project = await project_of(ports, caller)
-    if project.branch is None:
-        raise NoBranch(f"The branch of {project.root} can't be told, and a handoff belongs to a branch.")
-    text = checked_text(body, allow_secret=False)
-    scene = Scene(project.branch, ports.clock.now(), caller.agent, project.head, ports.machine, text)
-    path = f"{project.store.folder}/{handoff_path(project.branch)}"
-    content = write_scene(scene)
-
-    def plan(view: TreeView) -> Planned[None]:
-        changes = [*new_store_changes(view, project.store, project), Change(path, content)]
-        subject = subject_line("handoff", scene.branch)
-        return Planned(None, ChangeSet("handoff", subject, project.store.name, caller, tuple(changes)))
-
-    _, written = await ports.tree.write(plan)
-    ports.state.found_root(project.store.name, project.root)
+    project, branch = await _branch_of(ports, caller)
+    text = checked_text(body, allow_secret=False, field="body")
+    scene = Scene(branch, ports.clock.now(), caller.agent, project.head, ports.machine, text)
+    path = f"{project.store.folder}/{handoff_path(branch)}"
+    change = Change(path, write_scene(scene))
+    await write_lane(ports, caller, project.store, project, "handoff", branch, lambda view: [change])
     ports.state.audit(AuditEvent("handoff_set", caller, project.store.name, {"chars": len(text)}))
-    return SavedScene(scene, path, written.pending_reason)
+    return SavedScene(scene, path)
 
 
 async def resume(ports: Ports, caller: Caller) -> Resumed:
     """Return the scene saved for the branch that the caller's folder is on; never an error, nothing made up."""
     try:
-        project = await project_of(ports, caller)
+        project, branch = await _branch_of(ports, caller)
     except ScopeUnresolved as unresolved:
         return Resumed(False, reason=unresolved.message)
-    if project.branch is None:
-        return Resumed(False, reason=f"The branch of {project.root} can't be told.")
-    found = await saved_scene(ports, project)
-    if found is None:
-        return Resumed(False, project.branch, reason=f"No handoff was saved for the branch {project.branch}.")
-    scene = found.scene
-    moved = None
-    if scene.head and project.head:
-        moved = await ports.identity.commits_since(project.root, scene.head, project.head)
-    return Resumed(
-        True,
-        scene.branch,
-        scene.body,
-        scene.updated_at or None,
-        _freshness(scene, project, ports.clock.now(), moved),
-    )
-
-
-async def saved_scene(ports: Ports, project: Project) -> SavedScene | None:
-    """Return the scene of a project's present branch; None where there is none or it can't be read."""
-    if project.branch is None:
-        return None
-    path = f"{project.store.folder}/{handoff_path(project.branch)}"
-    content = await ports.tree.read(path)
-    if content is None:
-        return None
     try:
-        return SavedScene(read_scene(path, content), path)
-    except Unreadable:
-        return None
+        saved = await saved_scene(ports, project.store, branch)
+    except Unreadable as problem:
+        path = f"{ports.tree.root}/{project.store.folder}/{handoff_path(branch)}"
+        return Resumed(False, reason=f"The handoff in {path} can't be read ({problem.reason}).")
+    if saved is None:
+        return Resumed(False, reason=f"No handoff was saved for the branch {branch}.")
+    freshness = await _freshness(ports, saved.scene, project)
+    return Resumed(True, branch, saved.scene.body, saved.scene.updated_at or None, freshness)
+
+
+async def saved_scene(ports: Ports, store: StoreRef, branch: str) -> SavedScene | None:
+    """Return a branch's scene, None when none was saved; raise Unreadable for a damaged one."""
+    path = f"{store.folder}/{handoff_path(branch)}"
+    content = await ports.tree.read(path)
+    return None if content is None else SavedScene(read_scene(path, content), path)
 
 
 async def scenes(ports: Ports, store: StoreRef) -> list[SavedScene]:
-    """Return every branch's scene of a store, the newest first; unreadable files are doctor's."""
+    """Return every branch's scene of a store, the newest first; doctor names those that can't be read."""
     found = []
-    for path, content in await ports.tree.contents(f"{store.folder}/{HANDOFF}"):
-        if path.endswith(".md"):
-            try:
-                found.append(SavedScene(read_scene(path, content), path))
-            except Unreadable:
-                continue
+    for path, content in await lane_files(ports, store, HANDOFF):
+        try:
+            found.append(SavedScene(read_scene(path, content), path))
+        except Unreadable:
+            continue
     return sorted(found, key=lambda saved: (saved.scene.updated_at, saved.scene.branch), reverse=True)
 
 
-def _freshness(scene: Scene, project: Project, now: str, moved: int | None) -> str:
-    """Say how old a scene is and how far the branch has moved on, so that nobody takes it for the present."""
+async def _branch_of(ports: Ports, caller: Caller) -> tuple[Project, str]:
+    project = await project_of(ports, caller)
+    if project.branch is None:
+        raise NoBranch(project.root)
+    return project, project.branch
+
+
+async def _freshness(ports: Ports, scene: Scene, project: Project) -> str:
+    """Say how old a scene is and how far the branch has moved, so that nobody takes it for the present."""
     by = f" by {scene.agent}" if scene.agent else ""
     at = f" on {scene.machine}" if scene.machine else ""
-    age = f"Saved{by}{at}" + (
-        f" {_ago(scene.updated_at, now)}" if scene.updated_at else " at an unknown time"
-    )
-    if scene.head is None or project.head is None:
-        return f"{age}; how far the branch has moved since isn't known."
-    if scene.head == project.head:
-        return f"{age}; the branch hasn't moved since."
-    if moved is None:
-        return f"{age}; the branch is at another commit now ({project.head[:12]}, then {scene.head[:12]})."
-    plural = "" if moved == 1 else "s"
-    return f"{age}; the branch has {moved} more commit{plural} since: check what is done already."
+    when = _ago(scene.updated_at, ports.clock.now()) if scene.updated_at else "at an unknown time"
+    return f"Saved{by}{at} {when}; {await _moved(ports, scene.head, project)}."
+
+
+async def _moved(ports: Ports, then: str | None, project: Project) -> str:
+    now = project.head
+    if then == now:
+        return "the branch hasn't moved since"
+    if now is None:
+        return "the branch has no commit now"
+    more = await ports.identity.commits_since(project.root, then, now) if then else None
+    if more is None:
+        at = f" instead of {then[:12]}" if then else ""
+        return f"the branch is at {now[:12]} now{at}: check what is done already"
+    if more == 0:
+        return f"the branch was moved back to {now[:12]} since: check what is still there"
+    plural = "" if more == 1 else "s"
+    return f"the branch has {more} more commit{plural} since: check what is done already"
 
 
 def _ago(then: str, now: str) -> str:
-    seconds = int((_moment(now) - _moment(then)).total_seconds())
+    seconds = int((datetime.fromisoformat(now) - datetime.fromisoformat(then)).total_seconds())
     for size, word in ((86400, "day"), (3600, "hour"), (60, "minute")):
         if seconds >= size:
             count = seconds // size
             return f"{count} {word}{'' if count == 1 else 's'} ago"
     return "just now" if seconds >= 0 else "by a clock that is ahead of this one"
-
-
-def _moment(time: str) -> datetime:
-    return datetime.strptime(time, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)

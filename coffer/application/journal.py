@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from coffer.application.lane_files import lane_files, write_lane
 from coffer.application.remember import checked_text
-from coffer.application.scope import new_store_changes, project_of, subject_line
+from coffer.application.scope import project_of
 from coffer.domain.activity import AuditEvent
-from coffer.domain.changes import Change, ChangeSet, Planned, TreeView
+from coffer.domain.changes import Change, TreeView
 from coffer.domain.errors import ConfigInvalid, FileUnreadable, ScopeUnresolved
 from coffer.domain.facts import Actor, Caller
 from coffer.domain.ports import Ports
@@ -23,8 +25,8 @@ class DayFile:
     """One day's file: `period` is the UTC day, `path` is relative to the tree."""
 
     period: str
-    text: str
     path: str
+    content: bytes
 
 
 class JournalService:
@@ -36,7 +38,7 @@ class JournalService:
     async def append(self, cwd: str, body: str, actor: Actor, source: str = "api") -> Entry | None:
         """Add an entry to today's file; None for a blank body, which writes nothing.
 
-        Raises ScopeUnresolved outside a project.
+        Raises ScopeUnresolved outside a project, and what `append_to` raises.
         """
         caller = Caller(actor, folder=cwd)
         project = await project_of(self._ports, caller)
@@ -54,13 +56,14 @@ class JournalService:
 async def append_to(
     ports: Ports, caller: Caller, store: StoreRef, body: str, source: str, project: Project | None = None
 ) -> Entry | None:
-    """Add an entry to the day's file of a project store; None for a blank body.
+    """Add an entry to the day's file of a project's store; None for a blank body.
 
-    The very same entry is kept once. Raises MemoryRejected for a secret, FileUnreadable where the day's file
-    can't be extended without losing something.
+    The very same entry is kept once. Raises ConfigInvalid for the global store, MemoryRejected for a text
+    that is too long or holds a secret, FileUnreadable where the day's file can't be extended without losing
+    something.
     """
     if store.is_global:
-        raise ConfigInvalid("name", "there is no global journal; a journal belongs to a project")
+        raise ConfigInvalid("name", "there is no global journal, a journal belongs to a project")
     if not body.strip():
         return None
     text = checked_text(body, allow_secret=False)
@@ -68,19 +71,15 @@ async def append_to(
     entry = Entry(now, caller.agent or caller.actor, source, text)
     path = f"{store.folder}/{journal_path(day_of(now))}"
 
-    def plan(view: TreeView) -> Planned[None]:
+    def decide(view: TreeView) -> Sequence[Change]:
         try:
             content = append_entry(view.read(path), day_of(now), entry)
         except Unreadable as problem:
             raise FileUnreadable(path, problem.reason) from problem
-        if content is None:
-            return Planned(None)
-        changes = [*new_store_changes(view, store, project), Change(path, content)]
-        subject = subject_line("journal", derive_title(text))
-        return Planned(None, ChangeSet("journal", subject, store.name, caller, tuple(changes)))
+        return [] if content is None else [Change(path, content)]
 
-    await ports.tree.write(plan)
-    ports.state.audit(AuditEvent("journal_append", caller, store.name, {"chars": len(text)}))
+    if await write_lane(ports, caller, store, project, "journal", derive_title(text), decide):
+        ports.state.audit(AuditEvent("journal_append", caller, store.name, {"chars": len(text)}))
     return entry
 
 
@@ -91,19 +90,15 @@ async def recent_entries(ports: Ports, store: StoreRef, limit: int) -> list[Entr
         if len(found) >= limit:
             break
         try:
-            entries = read_journal(day.text.encode("utf-8", "surrogateescape"), day.period).entries
+            found += reversed(read_journal(day.content, day.period).entries)
         except Unreadable:
             continue
-        found += reversed(entries)
     return found[: max(0, limit)]
 
 
 async def days(ports: Ports, store: StoreRef) -> list[DayFile]:
     """Return a store's journal files, the newest day first."""
-    folder = f"{store.folder}/{JOURNAL}/"
-    files = [
-        DayFile(path.removeprefix(folder).removesuffix(".md"), content.decode("utf-8", "replace"), path)
-        for path, content in await ports.tree.contents(f"{store.folder}/{JOURNAL}")
-        if path.endswith(".md")
+    return [
+        DayFile(path.rpartition("/")[2].removesuffix(".md"), path, content)
+        for path, content in reversed(await lane_files(ports, store, JOURNAL))
     ]
-    return sorted(files, key=lambda file: file.period, reverse=True)

@@ -102,7 +102,7 @@ async def remember(
     return replace(answer, fact=replace(answer.fact, pending_reason=written.pending_reason))
 
 
-def checked_text(text: str, allow_secret: bool) -> str:
+def checked_text(text: str, allow_secret: bool, field: str = "text") -> str:
     """Return `text` as a file will hold it; refuse an empty one and one that holds a secret."""
     if len(text) > FACT_CHARS[-1]:  # whatever the store allows; and looking for secrets takes a while
         raise MemoryRejected.too_long(len(text), FACT_CHARS[-1])
@@ -110,7 +110,7 @@ def checked_text(text: str, allow_secret: bool) -> str:
         text = storable(text)
         text.encode()
     except (Unreadable, UnicodeEncodeError) as problem:
-        raise ConfigInvalid("text", f"can't be kept in a text file ({problem})") from problem
+        raise ConfigInvalid(field, f"can't be kept in a text file ({problem})") from problem
     if not text:
         raise MemoryRejected.empty()
     if not allow_secret:

@@ -8,10 +8,12 @@
     │   ├── MemoryRejected          the text itself: empty, too long, or holding a secret
     │   ├── StaleWrite              the fact changed since it was read
     │   ├── ScopeUnresolved         the caller's folder isn't inside a git project
+    │   │   └── NoBranch            it is, but which branch it is on can't be told
     │   ├── AgentNotFound           no agent is registered under that name
     │   ├── AgentExists             the name or the settings folder is another agent's
     │   ├── UnsupportedAgentType    a type that Coffer doesn't know, or that can't do what was asked
     │   ├── SettingsUnparsable      another program's file that can't be edited without risk
+    │   ├── SettingsChanged         another program's file was edited while Coffer was about to
     │   ├── Unauthorized            no token, or a wrong one
     │   ├── ForbiddenOrigin         a host, origin or content type that no client of ours sends
     │   └── PayloadTooLarge
@@ -92,7 +94,7 @@ class MemoryRejected(Refused):
     def secret(cls, kind: str) -> MemoryRejected:
         return cls(
             f"The text seems to hold a secret ({kind}). Remember where it is kept instead; "
-            "a person may insist with allow_secret.",
+            "for a fact a person may insist with allow_secret.",
             reason="secret",
             kind=kind,
         )
@@ -110,7 +112,16 @@ class ScopeUnresolved(Refused):
 
     def __init__(self, folder: str | None) -> None:
         where = f"{folder} isn't inside a git project" if folder else "the caller's folder is unknown"
-        super().__init__(f"No project: {where}. Use scope=global, or work inside a git repository.")
+        super().__init__(
+            f"No project: {where}. Work inside a git repository, or use scope=global where there is a scope."
+        )
+
+
+class NoBranch(ScopeUnresolved):
+    def __init__(self, root: str) -> None:
+        Refused.__init__(
+            self, f"The branch of {root} can't be told, and a handoff belongs to a branch; check one out."
+        )
 
 
 class AgentNotFound(Refused):
@@ -151,6 +162,15 @@ class SettingsUnparsable(Refused):
             line=line,
             column=column,
         )
+
+
+class SettingsChanged(Refused):
+    """Somebody edited another program's file between Coffer's reading and writing it; it was left as it is."""
+
+    code = "STALE_WRITE"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} was edited at the same time; it was left as it is. Try again.", path=path)
 
 
 class Unauthorized(Refused):

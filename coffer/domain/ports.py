@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from coffer.domain.activity import AuditEvent, Finding, Invocation
+from coffer.domain.agents import AgentKinds, Agents, Commands, SettingsFiles
 from coffer.domain.changes import Plan, Written
 from coffer.domain.facts import CommitInfo, Fact, Hit
 from coffer.domain.stores import Project, StoreRef
@@ -31,7 +32,7 @@ class Tree(Protocol):
         """
 
     async def read(self, path: str) -> bytes | None:
-        """Return a file's bytes, None when there is none."""
+        """Return a file's bytes, None when there is none that can be read."""
 
     async def contents(self, folder: str) -> list[tuple[str, bytes]]:
         """Return path and bytes of every file below `folder` that can be read, sorted by path."""
@@ -67,6 +68,9 @@ class Index(Protocol):
 
     async def search(self, query: str, stores: Sequence[StoreRef], limit: int) -> list[Hit]:
         """Return the best passages, one a document, best first. Any query gets an answer."""
+
+    def terms(self, text: str) -> int:
+        """Count the words of a text that a search would go by; a Chinese sentence has many."""
 
     async def facts(
         self, store: StoreRef, lane: str | None, limit: int, offset: int
@@ -157,5 +161,9 @@ class Ports:
     state: State
     identity: Identity
     clock: Clock
+    agents: Agents
+    kinds: AgentKinds
+    settings: SettingsFiles
+    commands: Commands
     machine: str = "localhost"
     """This machine's name, as people know it."""

@@ -14,9 +14,9 @@ def short_diff(before: bytes | None, after: bytes | None) -> str:
 
     A file without line breaks is shown by what is put in and taken out alone.
     """
-    old, new = _lines(before), _lines(after)
+    old, new = _different(_lines(before), _lines(after))
     shown = []
-    for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    for kind, i, j, k, m in SequenceMatcher(None, old, new).get_opcodes():
         if kind != "equal":
             shown += [*(f"- {line}" for line in old[i:j]), *(f"+ {line}" for line in new[k:m])]
     if all(len(line) <= _LONGEST_LINE for line in shown):
@@ -29,3 +29,11 @@ def short_diff(before: bytes | None, after: bytes | None) -> str:
 
 def _lines(content: bytes | None) -> list[str]:
     return (content or b"").decode("utf-8", "replace").splitlines()
+
+
+def _different(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
+    """Return both without the lines that they share at the beginning and at the end."""
+    shortest = min(len(old), len(new))
+    head = next((n for n in range(shortest) if old[n] != new[n]), shortest)
+    tail = next((n for n in range(shortest - head) if old[-1 - n] != new[-1 - n]), shortest - head)
+    return old[head : len(old) - tail], new[head : len(new) - tail]

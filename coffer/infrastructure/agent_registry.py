@@ -27,9 +27,10 @@ class SqliteAgents:
         return next((agent for agent in await self.all() if agent.name == name), None)
 
     async def save(self, agent: Agent, native_prior: str | None) -> None:
+        # A folder that is another agent's is ignored: a statement that fails would hold up all that are queued.
         self._state.put(
-            f"INSERT INTO agents ({_COLUMNS}, native_prior) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE"
-            " SET disable_native_memory = excluded.disable_native_memory,"
+            f"INSERT OR IGNORE INTO agents ({_COLUMNS}, native_prior) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (name) DO UPDATE SET disable_native_memory = excluded.disable_native_memory,"
             " prompt_notes = excluded.prompt_notes, native_prior = excluded.native_prior",
             agent.name,
             agent.type,

@@ -13,13 +13,16 @@ class Draft:
         self._files = files
         self._decided: dict[str, bytes | None] = {}
         self._shown: dict[str, Stamp | None] = {}
+        self._read: dict[str, bytes | None] = {}
 
     def read(self, path: str) -> bytes | None:
         if path in self._decided:
             return self._decided[path]
-        found = self._files.read(path)
-        self._shown.setdefault(path, found[1] if found else None)
-        return found[0] if found else None
+        if path not in self._read:
+            found = self._files.read(path)
+            self._shown.setdefault(path, found[1] if found else None)
+            self._read[path] = found[0] if found else None
+        return self._read[path]
 
     def files(self, folder: str) -> list[str]:
         paths = {path for path, _ in self._files.walk(folder)}

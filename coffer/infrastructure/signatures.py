@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from coffer.domain.changes import ChangeSet
 from coffer.domain.facts import Caller
@@ -23,10 +23,10 @@ def local_user() -> Signature:
     return Signature(login, f"{login}@{socket.gethostname() or 'localhost'}")
 
 
-def author_of(caller: Caller, user: Signature) -> Signature:
-    """Return a commit's author: the user for a person's work, a name of its own for an agent's."""
+def author_of(caller: Caller, user: Callable[[Signature], Signature]) -> Signature:
+    """Return a commit's author: a name of its own for an agent's work, for a person's what `user` makes of the login."""
     if caller.actor == "user":
-        return user
+        return user(local_user())
     if caller.actor == "system":
         return COFFER
     agent = _agent(caller)

@@ -42,6 +42,7 @@ class TreeFiles:
         self.root = root
         self._reached = reached
         self._count = 0
+        self._kept: dict[str, int] | None = None
 
     def read(self, path: str) -> tuple[bytes, Stamp] | None:
         """Return a regular file's bytes and stamp, None when there is no such file.
@@ -144,8 +145,33 @@ class TreeFiles:
         return os.path.join(self.root, path)
 
     @contextmanager
+    def together(self) -> Iterator[None]:
+        """Open each folder once for everything that is done inside: most of a batch is in one folder."""
+        self._kept = {}
+        try:
+            yield
+        finally:
+            kept, self._kept = self._kept, None
+            for fd in kept.values():
+                os.close(fd)
+
+    @contextmanager
     def _folder(self, folder: str, create: bool = False) -> Iterator[int]:
-        """Open a folder of the tree without following symlinks; with `create`, make what is missing."""
+        """Open a folder of the tree, or use the open one; closed afterwards unless it is kept."""
+        kept = self._kept
+        fd = kept.get(folder) if kept else None
+        if fd is None:
+            fd = self._opened(folder, create)
+            if kept is not None:
+                kept[folder] = fd
+        try:
+            yield fd
+        finally:
+            if kept is None:
+                os.close(fd)
+
+    def _opened(self, folder: str, create: bool) -> int:
+        """Open a folder step by step without following symlinks; with `create`, make what is missing."""
         parts = folder.split("/") if folder else []
         if any(part in ("", ".", "..") for part in parts):
             raise OSError(errno.EINVAL, "not a path inside the tree", folder)
@@ -164,9 +190,10 @@ class TreeFiles:
                     below = os.open(part, flags | os.O_NOFOLLOW, dir_fd=fd)
                 os.close(fd)
                 fd = below
-            yield fd
-        finally:
+        except BaseException:
             os.close(fd)
+            raise
+        return fd
 
 
 def stores_in(root: str) -> list[StoreRef]:

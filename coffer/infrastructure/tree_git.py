@@ -51,6 +51,7 @@ class GitTree:
     def __init__(self, root: str, clock: Clock, reached: Reached) -> None:
         self.root = root
         self._files = TreeFiles(root, reached)
+        self._reading = TreeFiles(root, reached)
         self._repository = TreeRepository(root, clock, reached)
         self._reached = reached
         self._queue: list[_Request] = []
@@ -119,8 +120,7 @@ class GitTree:
         return cast(T, request.result), request.written
 
     async def read(self, path: str) -> bytes | None:
-        found = await trio.to_thread.run_sync(self._files.read, path, abandon_on_cancel=True)
-        return found[0] if found else None
+        return await trio.to_thread.run_sync(self._readable, path, abandon_on_cancel=True)
 
     async def contents(self, folder: str) -> list[tuple[str, bytes]]:
         return await trio.to_thread.run_sync(self._contents, folder, abandon_on_cancel=True)
@@ -129,7 +129,9 @@ class GitTree:
         return await trio.to_thread.run_sync(stores_in, self.root, abandon_on_cancel=True)
 
     async def files(self, folder: str) -> list[tuple[str, int]]:
-        return await trio.to_thread.run_sync(lambda: sorted(self._files.walk(folder)), abandon_on_cancel=True)
+        return await trio.to_thread.run_sync(
+            lambda: sorted(self._reading.walk(folder)), abandon_on_cancel=True
+        )
 
     async def pending(self) -> dict[str, str]:
         return self._repository.pending()
@@ -142,6 +144,10 @@ class GitTree:
 
     def _write(self, batch: list[_Request]) -> None:
         """Plan and commit a batch; every request ends up with a result or an error of its own."""
+        with self._files.together():
+            self._write_together(batch)
+
+    def _write_together(self, batch: list[_Request]) -> None:
         try:
             for _ in range(MAX_ATTEMPTS):
                 draft = Draft(self._files)
@@ -213,13 +219,14 @@ class GitTree:
                 self._files.discard(one)
 
     def _contents(self, folder: str) -> list[tuple[str, bytes]]:
-        found = []
-        for path, _ in sorted(self._files.walk(folder)):
-            with suppress(OSError):  # one bad file harms only itself; doctor names it
-                read = self._files.read(path)
-                if read is not None:
-                    found.append((path, read[0]))
-        return found
+        read = ((path, self._readable(path)) for path, _ in sorted(self._reading.walk(folder)))
+        return [(path, content) for path, content in read if content is not None]
+
+    def _readable(self, path: str) -> bytes | None:
+        with suppress(OSError):  # one bad file harms only itself
+            found = self._reading.read(path)
+            return found[0] if found else None
+        return None
 
 
 def _with_attributes(operation: ChangeSet) -> ChangeSet:

@@ -83,7 +83,8 @@ class TreeRepository:
         if repository is None:
             return
         try:
-            outcome = retry_pending(repository, self._adopt)
+            paths = [path for path in self._pending if _is_committed(path)]
+            outcome = retry_pending(repository, self._adopt, paths)
         except (GitError, OSError) as problem:
             outcome = Outcome((), str(problem))
         if outcome.pending:
@@ -162,7 +163,7 @@ class TreeRepository:
         return Step(
             edits={c.path: c.content for c in operation.changes if _is_committed(c.path)},
             message=message_of(operation),
-            author=author_of(operation.caller, repository.user_signature(local_user())),
+            author=author_of(operation.caller, repository.user_signature),
             time=self._seconds(),
         )
 

@@ -16,6 +16,13 @@ BUILT = (
     "user deletes a fact",
     "clear a memory scope",
     "user renames a memory store",
+    "built-in memory tools appear in client tool list",
     "vector recall falls back when embedding is unconfigured",
+    "agent saves and resumes a working-state handoff",
+    "resume reports no handoff for a fresh branch",
     "a topic document recalls at passage granularity",
+    "the rules read surface returns the stored rules",
+    "journal lane entries are readable for a store",
+    "handoff scenes are listed per branch for a store",
+    "the consolidation changelog is readable for a store",
 )

@@ -12,6 +12,7 @@ Entry = tuple[Note, str]
 """A text that is found on its own, and the ends of its neighbours for lanes whose texts follow each other."""
 
 _NEIGHBOUR_CHARS = 200
+_KINDS = ("user", "agent", "system")  # what stands in an entry's marker when nobody told a name
 
 
 def _one_note(path: str, data: bytes) -> Sequence[Entry]:
@@ -32,7 +33,7 @@ def _every_entry(path: str, data: bytes) -> Sequence[Entry]:
             title="",
             description="",
             actor="user" if entry.actor == "user" else "agent",
-            agent=None if entry.actor == "user" else entry.actor,
+            agent=None if entry.actor in _KINDS else entry.actor,
             origin_session_id=None,
             created_at=entry.time or None,
             updated_at=entry.time or None,

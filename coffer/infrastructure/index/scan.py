@@ -172,6 +172,8 @@ class _Walk:
             return
         if entry.is_symlink():
             self.changes.problems.append((path, "symbolic link, not followed"))
+        elif "\\" in name:  # a separator elsewhere, and so in no lane
+            self.changes.problems.append((path, "a backslash in the name, not read"))
         elif entry.is_dir(follow_symlinks=False):
             self.enter(handle, name, path)
         elif (lane := lane_of(path)) and lane.name in READERS:

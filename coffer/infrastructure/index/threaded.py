@@ -13,6 +13,7 @@ from coffer.domain.activity import Finding
 from coffer.domain.facts import Fact, Hit
 from coffer.domain.stores import StoreRef, store_named
 from coffer.infrastructure.failpoints import Reached
+from coffer.infrastructure.index.analyse import clean, question
 from coffer.infrastructure.index.mirror import Document, SearchIndex, StoreFiles
 from coffer.infrastructure.signatures import COFFER
 from coffer.infrastructure.tree_files import stores_in
@@ -43,6 +44,9 @@ class ThreadedIndex:
             return [_hit(match.document, match.passage, match.score) for match in matches]
 
         return await self._run(work)
+
+    def terms(self, text: str) -> int:
+        return len(question(clean(text)).weighed)
 
     async def facts(
         self, store: StoreRef, lane: str | None, limit: int, offset: int

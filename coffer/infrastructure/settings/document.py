@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from coffer.domain.errors import SettingsUnparsable
 
@@ -21,6 +21,9 @@ class Document(Protocol):
     SettingsUnparsable when something on the way to an entry isn't the table, object or array it has to be, and
     when the text couldn't be changed without changing its meaning elsewhere.
     """
+
+    @property
+    def path(self) -> str: ...
 
     @property
     def value(self) -> object:
@@ -77,13 +80,13 @@ def newline(text: str) -> str:
     return "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
 
 
-def within(value: object, path: Steps) -> object:
+def within(value: Any, path: Steps) -> Any:
     """Return what is at the end of a path. KeyError when there is nothing."""
     for step in path:
-        if (isinstance(step, str) and isinstance(value, dict)) or (isinstance(step, int) and isinstance(value, list) and step < len(value)):
+        try:
             value = value[step]
-        else:
-            raise KeyError(step)
+        except (LookupError, TypeError):
+            raise KeyError(step) from None
     return value
 
 

@@ -13,9 +13,11 @@ from __future__ import annotations
 import json
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
-from coffer.infrastructure.settings.document import Steps, decoded, fault, newline, same, within
+from coffer.domain.errors import SettingsUnparsable
+from coffer.infrastructure.settings.document import Steps, decoded, fault, same, within
+from coffer.infrastructure.settings.json_style import Style, space_before
 from coffer.infrastructure.settings.json_text import COMMENT, Node, parse
 
 
@@ -69,17 +71,15 @@ class JsonDocument:
         if not self.has(path):
             return self
         node = self._node(path[:-1])
-        places = [at for at, each in enumerate(node.members) if path[-1] in (each.key, at)]
         if len(node.members) == 1:
             return self._emptied(path[:-1], node)
-        parts, kept = [], self.text
-        for at in reversed(places):
-            parts += self._cut(node, at)
-        for start, end in sorted(parts, reverse=True):
-            kept = kept[:start] + kept[end:]
-        return self._checked(kept, self._without(path))
-
-    # ── where things are ──
+        *hidden, at = [at for at, each in enumerate(node.members) if path[-1] in (each.key, at)]
+        if hidden:  # of the same name, and now it would count
+            expected = self._with(path, node.members[hidden[-1]].node.value)
+            return self._cut(node, at, expected).remove(path)
+        whole: Any = deepcopy(self.value)
+        del within(whole, path[:-1])[path[-1]]
+        return self._cut(node, at, whole)
 
     def _find(self, path: Steps) -> Node | None:
         node = self.root
@@ -93,148 +93,109 @@ class JsonDocument:
             raise KeyError(path[-1])
         return node
 
-    def _space_before(self, at: int) -> int:
-        """Return where the white space that ends at `at` begins."""
-        return len(self.text[:at].rstrip(" \t\r\n"))
-
-    # ── adding ──
-
     def _put(self, path: Steps, value: object, append: bool) -> Self:
-        expected = self._with(path, value, append)
         if not self.root:
-            return self._checked(self._on_lines(path, value, append, "") + "\n", expected)
+            text = Style().on_lines(value, path, append) + "\n"
+            return self._checked(text, self._with(path, value, append))
+        style = Style.of(self.text, self.root)
         node, depth = self.root, 0
         while depth < len(path) and (member := node.member(path[depth])):
             node, depth = member.node, depth + 1
-        if depth == len(path) and not append:
+        rest = path[depth:]
+        if not rest and not append:
             if same(node.value, value):
                 return self
-            return self._replaced(node.start, node.end, self._in_line([], value), expected)
-        if node.kind == "scalar" and node.value is None:
-            written = self._in_line(path[depth:], value, append)
-            inside = written[1:-1].rstrip()
-            return self._replaced(node.start, node.end, written[0] + inside + written[-1], expected)
-        wanted = "array" if depth == len(path) else "object"
-        if node.kind != wanted:
-            raise fault(self.path, self.text, node.start, f"there is no {wanted} where one is expected")
-        return self._added(node, path[depth:], value, append, expected)
+            written = style.in_line(value)
+            if "\n" in self.text[node.start : node.end]:
+                line = self.text[self.text.rfind("\n", 0, node.start) + 1 : node.start]
+                written = style.on_lines(value, base=line[: len(line) - len(line.lstrip())])
+        elif depth and node.kind == "scalar" and node.value is None:
+            entry = style.in_line(value, rest, append)
+            written = f"{entry[:-1].rstrip()}{entry[-1]}"
+        elif node.kind != (wanted := "object" if rest else "array"):
+            raise fault(self.path, self.text, node.start, f"an {wanted} is expected here")
+        else:
+            return self._added(node, style, rest, value, append, self._with(path, value, append))
+        return self._replaced(node.start, node.end, written, self._with(path, value, append))
 
-    def _added(self, node: Node, rest: Steps, value: object, append: bool, expected: object) -> Self:
-        """Return the text with a new last entry in an object or array that is there."""
+    def _added(
+        self, node: Node, style: Style, rest: Steps, value: object, append: bool, expected: object
+    ) -> Self:
+        """Return the text with a new last entry in an object, or in the array that is to be appended to."""
+        entry = style.in_line(value, rest, append)[1:-1].strip()
         if not node.members:
-            entry = self._in_line(rest, value, append)[1:-1].strip()
             return self._replaced(node.start + 1, node.start + 1, entry, expected)
         last = node.members[-1]
-        lead = self.text[self._space_before(last.start) : last.start]
         ends = last.node.end if last.comma is None else last.comma + 1
-        comment = None
-        for comment in COMMENT.finditer(self.text, ends, node.end - 1):  # noqa: B007
-            pass
-        place = comment.end() if comment else ends
-        if "\n" in lead or (comment and comment[0].startswith("//")):
+        comments = list(COMMENT.finditer(self.text, ends, node.end - 1))
+        place = comments[-1].end() if comments else ends
+        lead = space_before(self.text, last.start)
+        if "\n" in lead or (comments and comments[-1][0].startswith("//")):
             indent = lead.rpartition("\n")[2]
-            entry = newline(self.text) + indent + self._entry_on_lines(rest, value, append, indent)
+            name = style.name(rest[0]) if rest else ""
+            on_lines = style.on_lines(value, rest[1:], append and bool(rest), indent)
+            entry = f"{style.newline}{indent}{name}{on_lines}"
         else:
-            entry = self._gap() + self._in_line(rest, value, append)[1:-1].strip()
-        if last.comma is not None:
-            return self._replaced(place, place, entry + ",", expected)
-        between = self.text[ends:place]
-        return self._replaced(ends, place, f",{between}{entry}", expected)
-
-    def _in_line(self, keys: Steps, value: object, append: bool = False) -> str:
-        """Return a value on one line, with a space on both sides in what is made around it."""
-        gap = self._gap()
-        text = json.dumps(value, ensure_ascii=False, separators=("," + gap, ":" + gap))
-        text = f"[ {text} ]" if append else text
-        for key in reversed(keys):
-            text = f"{{ {json.dumps(key, ensure_ascii=False)}:{gap}{text} }}"
-        return text
-
-    def _on_lines(self, keys: Steps, value: object, append: bool, base: str) -> str:
-        """Return a value on lines of its own, of which all but the first begin with `base`."""
-        value = [value] if append else value
-        for key in reversed(keys):
-            value = {key: value}
-        lines = json.dumps(value, ensure_ascii=False, indent=self._indent())
-        return lines.replace("\n", newline(self.text) + base)
-
-    def _entry_on_lines(self, rest: Steps, value: object, append: bool, indent: str) -> str:
-        if not rest:
-            return self._on_lines([], value, False, indent)
-        name = json.dumps(rest[0], ensure_ascii=False)
-        return f"{name}:{self._gap()}{self._on_lines(rest[1:], value, append, indent)}"
-
-    def _gap(self) -> str:
-        """Return what the text has between a name's colon and its value."""
-        if not self.root or not self.root.members or self.root.kind != "object":
-            return " "
-        first = self.root.members[0]
-        return " " if self.text[first.node.start - 1].isspace() else ""
-
-    def _indent(self) -> str:
-        """Return by what an entry is further in than the object it is in."""
-        for member in self.root.members if self.root else ():
-            lead = self.text[self._space_before(member.start) : member.start]
-            if "\n" in lead and not lead.endswith("\n"):
-                return lead.rpartition("\n")[2]
-        return "  "
-
-    # ── removing ──
+            entry = style.gap + entry
+        if last.comma is None:
+            return self._replaced(ends, place, f",{self.text[ends:place]}{entry}", expected)
+        return self._replaced(place, place, entry + ",", expected)
 
     def _emptied(self, path: Steps, node: Node) -> Self:
-        """Return the text without the only entry of what is at `path`."""
+        """Return the text without the only entry of what is at a path."""
         [only] = node.members
         stop = only.node.end if only.comma is None else only.comma + 1
         before, after = self.text[node.start + 1 : only.start], self.text[stop : node.end - 1]
-        made = before and after and not before.strip() and not after.strip()
+        made = bool(before and after) and not (before + after).strip()
         if made and path:
             return self.remove(path)
-        if made and node.start == 0 and not self.text[node.end :].strip():
+        if made and self.text[: node.start] + self.text[node.end :].strip() == "":
             return type(self)(self.path, "", None)
         if path and before == " " and not after:
             return self._replaced(node.start, node.end, "null", self._with(path, None))
-        kept = before + after if before.strip() or not before else ""
-        empty = self._with(path, type(node.value)())
-        return self._replaced(node.start + 1, node.end - 1, kept, empty)
+        kept = "" if made else before + after
+        return self._replaced(node.start + 1, node.end - 1, kept, self._with(path, type(node.value)()))
 
-    def _cut(self, node: Node, at: int) -> list[tuple[int, int]]:
-        """Return the stretches that go with one of several entries."""
-        member = node.members[at]
+    def _cut(self, node: Node, at: int, expected: object) -> Self:
+        """Return the text without one of several entries."""
+        member, text = node.members[at], self.text
+        stop = member.node.end if member.comma is None else member.comma + 1
+        start = member.start - len(space_before(text, member.start))
         if at == 0:
-            comma = member.comma or member.node.end
-            following = self.text[comma + 1 :]
-            return [(member.start, comma + 1 + len(following) - len(following.lstrip(" \t\r\n")))]
-        start = self._space_before(member.start)
+            start, stop = member.start, len(text) - len(text[stop:].lstrip(" \t\r\n"))
+            return self._replaced(start, stop, "", expected)
+        before = node.members[at - 1]
+        comma = before.node.end if before.comma is None else before.comma
+        comments = COMMENT.findall(text, comma + 1, start)
+        line_goes_on = not text[stop:].lstrip(" \t").startswith(("\n", "\r"))
+        if comments and comments[-1].startswith("//") and line_goes_on:
+            start = member.start  # The comment would take in what follows.
         if member.comma is not None:
-            return [(start, member.comma + 1)]
-        comma = node.members[at - 1].comma or start
-        if start > comma + 1 and not self.text[member.node.end :].lstrip(" \t").startswith(("\n", "\r")):
-            # A comment is before it, perhaps one that lasts to the end of its line.
-            start += len(newline(self.text)) if "\n" in self.text[start : member.start] else 0
-        return [(comma, comma + 1), (start, member.node.end)]
+            return self._replaced(start, stop, "", expected)
+        return self._replaced(comma, stop, text[comma + 1 : start], expected)
 
-    # ── checking ──
+    def _replaced(self, start: int, stop: int, by: str, expected: object) -> Self:
+        return self._checked(self.text[:start] + by + self.text[stop:], expected)
+
+    def _checked(self, text: str, expected: object) -> Self:
+        """Return a new version of the text, which has to mean what was asked for."""
+        root = parse(self.path, text)
+        if not same(root.value, expected):
+            raise SettingsUnparsable(self.path, "more would change in it than the one entry")
+        return type(self)(self.path, text, root)
 
     def _with(self, path: Steps, value: object, append: bool = False) -> object:
-        """Return the whole value with another one at a path."""
+        """Return the whole value with another one at a path, or added to the array there."""
         if append:
             here = self.get(path)
             value = [*here, value] if isinstance(here, list) else [value]
         if not path:
             return value
-        whole = deepcopy(self.value) if self.root else {}
-        into = whole
+        into: Any = deepcopy(self.value) if self.root else {}
+        whole = into
         for step in path[:-1]:
             if isinstance(into, dict) and into.get(step) is None:
                 into[step] = {}
-            into = into[step] if isinstance(into, dict | list) else {}
-        if isinstance(into, dict | list):
-            into[path[-1]] = value
-        return whole
-
-    def _without(self, path: Steps) -> object:
-        whole = deepcopy(self.value)
-        into = within(whole, path[:-1])
-        assert isinstance(into, dict | list)
-        del into[path[-1]]
+            into = into[step]
+        into[path[-1]] = value
         return whole

@@ -90,7 +90,7 @@ class _Parser:
             self._refuse("the number is too long")
 
     def _members(self, depth: int, closing: str) -> tuple[Member, ...]:
-        members = []
+        members: list[Member] = []
         while True:
             self._space()
             if self._take(closing):

@@ -7,6 +7,8 @@
     render       tables, and stored text that can't drive the terminal
     daemon       coffer daemon ...
     doctor       coffer doctor, audit, invocations
+    setup        coffer setup
+    agents       coffer agent ...
     memory       coffer memory ... that reads; curate changes, editing opens the editor, lanes the rest
 
 Standard library only, and of that only what starts fast.
@@ -21,7 +23,7 @@ import sys
 from collections.abc import Sequence
 
 from coffer.discovery import DaemonUnavailable, coffer_home
-from coffer.surfaces.cli import daemon, doctor, memory
+from coffer.surfaces.cli import agents, daemon, doctor, memory, setup
 from coffer.surfaces.cli.client import Client, Failed
 from coffer.surfaces.cli.parsing import Layout
 from coffer.surfaces.cli.render import one_line
@@ -50,7 +52,9 @@ def command_line() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    setup.register(commands)
     memory.register(commands)
+    agents.register(commands)
     daemon.register(commands)
     doctor.register(commands)
     return parser

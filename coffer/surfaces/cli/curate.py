@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from coffer.surfaces.cli.client import Client, Failed, Json, escaped
-from coffer.surfaces.cli.parsing import Commands, add_command, add_store
+from coffer.surfaces.cli.parsing import Commands, add_command, add_store, confirm
 from coffer.surfaces.cli.render import one_line
 from coffer.surfaces.cli.stores import store_route
 
@@ -91,22 +91,16 @@ def _delete(arguments: argparse.Namespace, client: Client) -> int:
 def _clear(arguments: argparse.Namespace, client: Client) -> int:
     route = store_route(client, arguments.store)
     if not arguments.yes:
-        _confirm(client, route)
+        store = client.get(route).json()
+        name = one_line(f"{store['display_name']} ({store['name']})")
+        confirm(
+            f"Delete {_facts(store['fact_count'])}, all there is in {name}?",
+            "Nobody can be asked here; say --yes to clear the store.",
+            "Nothing was cleared.",
+        )
     cleared = client.send("DELETE", f"{route}/facts").json()["cleared"]
     print(f"Cleared {_facts(cleared)}; what was there stays in the git history.")
     return 0
-
-
-def _confirm(client: Client, route: str) -> None:
-    """Return when the person says yes; raise Failed otherwise."""
-    if not sys.stdin.isatty():
-        raise Failed("Nobody can be asked here; say --yes to clear the store.")
-    store = client.get(route).json()
-    name = one_line(f"{store['display_name']} ({store['name']})")
-    facts = _facts(store["fact_count"])
-    print(f"Delete {facts}, all there is in {name}? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise Failed("Nothing was cleared.")
 
 
 def _facts(count: int) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from functools import partial
 
-from coffer.surfaces.cli.client import TYPE_CHECKING, Client
+from coffer.surfaces.cli.client import TYPE_CHECKING, Client, Failed
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -45,6 +46,15 @@ def add_store(parser: argparse.ArgumentParser, *, optional: bool = False) -> Non
         help="a store's name, label or display name, or . for the project of the current folder"
         + (" (the default)" if optional else ""),
     )
+
+
+def confirm(question: str, unasked: str, refused: str) -> None:
+    """Return when the person says yes; raise Failed with `refused` if not, with `unasked` if nobody is there."""
+    if not sys.stdin.isatty():
+        raise Failed(unasked)
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Failed(refused)
 
 
 def _parser(commands: Commands, name: str, help: str) -> argparse.ArgumentParser:

@@ -96,7 +96,7 @@ def _told(tool: Tool) -> types.Tool:
         annotations=types.ToolAnnotations(
             title=tool.title,
             read_only_hint=not tool.writes,
-            destructive_hint=False,
+            destructive_hint=False,  # what is replaced stays in the archive or in git history
             idempotent_hint=True,
             open_world_hint=False,
         ),

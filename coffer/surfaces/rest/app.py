@@ -11,7 +11,18 @@ from quart import Response, request
 from quart_trio import QuartTrio
 
 from coffer.domain.ports import Ports
-from coffer.surfaces.rest import activity, daemon, facts, history, lanes, recall, stores
+from coffer.surfaces.rest import (
+    activity,
+    agents,
+    daemon,
+    facts,
+    history,
+    hooks,
+    lanes,
+    recall,
+    setup,
+    stores,
+)
 from coffer.surfaces.rest.error_handlers import handle_errors
 from coffer.surfaces.rest.errors import API
 from coffer.surfaces.rest.json_body import render
@@ -26,6 +37,9 @@ _DESCRIBED = (
     *recall.ROUTES,
     *history.ROUTES,
     *lanes.ROUTES,
+    *agents.ROUTES,
+    *setup.ROUTES,
+    *hooks.ROUTES,
     *activity.ROUTES,
     *daemon.ROUTES,
 )
@@ -65,5 +79,5 @@ def _response(answer: Answer) -> Response:
         response = Response(b"", answer.status, dict(answer.headers))
         del response.headers["Content-Type"]
         return response
-    body = render(answer.body)
+    body = answer.body if isinstance(answer.body, bytes) else render(answer.body)
     return Response(body, answer.status, dict(answer.headers), content_type="application/json")

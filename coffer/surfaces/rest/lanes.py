@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coffer.application.handoff import scenes
 from coffer.application.journal import append_to, days
-from coffer.application.rules import MAX_RULE_CHARS, accept_rules, add_rule, rules_files, rules_text
+from coffer.application.rules import accept_learned, add_rule, rules_files, rules_text
 from coffer.domain.errors import MemoryNotFound, MemoryRejected
 from coffer.surfaces.rest.facts import project_of_store
 from coffer.surfaces.rest.route import ACTOR, FOLDER, Answer, Asked, Route
@@ -73,15 +73,15 @@ async def _add_rule(asked: Asked) -> Answer:
 
 
 async def _accept_rule(asked: Asked) -> Answer:
-    accepted = await accept_rules(asked.ports, asked.caller, asked.store, asked.body["text"])
-    return Answer(_rule(accepted[0]))
+    return Answer(_rule(await accept_learned(asked.ports, asked.caller, asked.store, asked.body["text"])))
 
 
 async def _journal(asked: Asked) -> Answer:
-    files = await days(asked.ports, asked.store)
-    return Answer(
-        {"files": [{"period": day.period, "text": day.text, **_paths(asked, day.path)} for day in files]}
-    )
+    told = [
+        {"period": day.period, "text": day.content.decode("utf-8", "replace"), **_paths(asked, day.path)}
+        for day in await days(asked.ports, asked.store)
+    ]
+    return Answer({"files": told})
 
 
 async def _append(asked: Asked) -> Answer:
@@ -127,7 +127,6 @@ def _paths(asked: Asked, path: str) -> dict[str, str]:
     return {"path": absolute, "folder_path": absolute.rpartition("/")[0]}
 
 
-_TEXT_OF_RULE = string("The rule, one line.", maxLength=MAX_RULE_CHARS)
 _HEADERS = {**ACTOR, **FOLDER}
 
 ROUTES = (
@@ -146,7 +145,7 @@ ROUTES = (
         {200: RULE},
         (MemoryRejected, *WRITING),
         headers=_HEADERS,
-        body=record("NewRule", "What to do or to leave.", {"text": _TEXT_OF_RULE}),
+        body=record("NewRule", "What to do or to leave.", {"text": RULE["properties"]["text"]}),
     ),
     Route(
         "POST",
@@ -156,7 +155,7 @@ ROUTES = (
         {200: RULE},
         (MemoryNotFound, *WRITING),
         headers=ACTOR,
-        body=record("AcceptedRule", "Which rule.", {"text": _TEXT_OF_RULE}),
+        body=record("AcceptedRule", "Which rule.", {"text": RULE["properties"]["text"]}),
     ),
     Route(
         "GET",

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coffer.domain.errors import (
+    AgentNotFound,
     CofferError,
     ConfigInvalid,
     ForbiddenOrigin,
@@ -38,7 +39,16 @@ ERROR = record(
         }
     },
 )
-PATH = {"name": "The store: `global`, or `project-` and 26 characters.", "id": "The fact's id."}
+PATH = {
+    "id": "The fact's id.",
+    "event": "`SessionStart`, `UserPromptSubmit` or `SessionEnd`.",
+    "session_id": "The agent's id of the session.",
+}
+# What {name} stands for at the beginning of an address, and the refusal of one that isn't there.
+NAMED: dict[str, tuple[type[CofferError], str]] = {
+    "/memory_stores/{name}": (StoreNotFound, "The store: `global`, or `project-` and 26 characters."),
+    "/agents/{name}": (AgentNotFound, "The agent's name."),
+}
 
 
 def described(others: Sequence[Route]) -> Route:
@@ -80,9 +90,13 @@ def openapi(routes: Sequence[Route], version: str) -> dict[str, Any]:
 
 def errors_of(route: Route) -> list[type[CofferError]]:
     """Return every error that a route may answer with."""
-    named = (StoreNotFound,) if "{name}" in route.path else ()
+    named = [error for error, _ in _named(route)]
     token = () if API + route.path == PUBLIC else (Unauthorized,)
     return [*ANY_ROUTE, *token, *named, *route.errors]
+
+
+def _named(route: Route) -> list[tuple[type[CofferError], str]]:
+    return [named for start, named in NAMED.items() if route.path.startswith(start)]
 
 
 def _operation(route: Route, components: dict[str, Schema]) -> dict[str, Any]:
@@ -105,7 +119,7 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
             "name": name,
             "in": "path",
             "required": True,
-            "description": PATH[name],
+            "description": _named(route)[0][1] if name == "name" else PATH[name],
             "schema": {"type": "string"},
         }
         for name in re.findall(r"{(\w+)}", route.path)

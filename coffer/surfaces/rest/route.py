@@ -60,6 +60,8 @@ class Asked:
     query: Mapping[str, Any]
     headers: Mapping[str, Any]
     body: Mapping[str, Any]
+    raw: bytes = b""
+    """The body as it came, where the route takes any."""
 
     @property
     def store(self) -> StoreRef:
@@ -81,9 +83,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What goes back: a JSON value, or no body at all for None."""
+    """What goes back: a JSON value, JSON that is already written, or no body at all for None."""
 
-    body: Mapping[str, Any] | None
+    body: Mapping[str, Any] | bytes | None
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -96,7 +98,7 @@ class Route:
     """One method of one address below `/api/v1`; `{name}` and `{id}` stand for parts of the path.
 
     `answers` holds the shape of the body for each status that isn't an error, `errors` the refusals of its
-    own beside those that any route may give.
+    own beside those that any route may give. A `raw` route takes any body, and its handler reads it.
     """
 
     method: str
@@ -108,6 +110,7 @@ class Route:
     query: Mapping[str, Schema] = field(default_factory=dict)
     headers: Mapping[str, Schema] = field(default_factory=dict)
     body: Schema | None = None
+    raw: bool = False
 
 
 class Reader:
@@ -136,7 +139,8 @@ class Reader:
             path,
             self._query.checked(_pairs(query, self._route.query), "query"),
             self._headers.checked(given, "headers"),
-            self._body.checked(parse(body), "body"),
+            {} if self._route.raw else self._body.checked(parse(body), "body"),
+            body if self._route.raw else b"",
         )
 
 

@@ -17,10 +17,14 @@ COMMANDS = {
     *(f"daemon {name}" for name in ("run", "start", "stop", "status", "rotate-token")),
     *(f"memory {name}" for name in ("list", "show", "facts", "get", "add", "edit", "delete", "clear")),
     *(f"memory {name}" for name in ("recall", "label", "history", "restore")),
-    *("doctor", "audit", "invocations"),
+    *(f"memory {name}" for name in ("rules", "rules-add", "rules-accept", "journal", "journal-add", "handoff", "log")),
+    *(f"agent {name}" for name in ("list", "candidates", "add", "remove", "hooks", "mcp", "set")),
+    *("setup", "doctor", "audit", "invocations"),
 }
 READING = {
     *(f"memory {name}" for name in ("list", "show", "facts", "get", "recall", "history")),
+    *(f"memory {name}" for name in ("rules", "journal", "handoff", "log")),
+    *(f"agent {name}" for name in ("list", "candidates", "hooks", "mcp")),
     *("daemon status", "doctor", "audit", "invocations"),
 }
 SLOW = (
@@ -62,7 +66,7 @@ def test_every_command_has_help(words: tuple[str, ...], capsys: pytest.CaptureFi
 
 def test_exactly_the_promised_commands_exist() -> None:
     """A documented command would be missing, or an undocumented one be there."""
-    groups = {(), ("memory",), ("daemon",)}
+    groups = {(), ("memory",), ("agent",), ("daemon",)}
     assert {" ".join(words) for words in EVERY if words not in groups} == COMMANDS
 
 
@@ -77,6 +81,9 @@ def test_exactly_the_promised_commands_exist() -> None:
         ["memory", "recall", "global", "x", "--scope", "everything"],
         ["memory", "facts", "--limit", "many"],
         ["memory", "history", "--fact", "a", "--path", "b"],
+        ["memory", "rules-accept", "."],
+        ["memory", "rules-accept", ".", "a rule", "--all"],
+        ["memory", "rules-add", "."],
     ],
     ids=" ".join,
 )

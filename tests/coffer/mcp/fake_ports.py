@@ -17,11 +17,22 @@ from coffer.domain.stores import Project, StoreRef, project_id
 from lanes.names import ulid
 
 
+@dataclass
+class FakeView:
+    held: Mapping[str, bytes]
+
+    def files(self, folder: str) -> list[str]:
+        return sorted(path for path in self.held if path.startswith(f"{folder}/"))
+
+    def read(self, path: str) -> bytes | None:
+        return self.held.get(path)
+
+
 class FakeTree:
     root = "/memory"
 
     def __init__(self) -> None:
-        self.contents: dict[str, bytes] = {}
+        self.held: dict[str, bytes] = {}
         self.pending_reason: str | None = None
         self.gate: trio.Event | None = None
         self.writing = trio.Event()
@@ -30,19 +41,16 @@ class FakeTree:
         self.writing.set()
         if self.gate is not None:
             await self.gate.wait()
-        planned = plan(self)
+        planned = plan(FakeView(self.held))
         for change in planned.change_set.changes if planned.change_set else ():
             if change.content is None:
-                del self.contents[change.path]
+                del self.held[change.path]
             else:
-                self.contents[change.path] = change.content
+                self.held[change.path] = change.content
         return planned.result, Written(None if self.pending_reason else "c0ffee", self.pending_reason)
 
-    def files(self, folder: str) -> list[str]:
-        return sorted(path for path in self.contents if path.startswith(f"{folder}/"))
-
-    def read(self, path: str) -> bytes | None:
-        return self.contents.get(path)
+    async def read(self, path: str) -> bytes | None:
+        return self.held.get(path)
 
     async def pending(self) -> dict[str, str]:
         return {}
@@ -96,8 +104,9 @@ class FakeIndex:
         pass
 
     def _facts(self, store: StoreRef) -> list[Fact]:
-        paths = [path for path in self._tree.files(f"{store.folder}/knowledge") if path.endswith(".md")]
-        facts = [fact_from(store, path, self._tree.contents[path]) for path in paths]
+        held = self._tree.held
+        paths = [path for path in FakeView(held).files(f"{store.folder}/knowledge") if path.endswith(".md")]
+        facts = [fact_from(store, path, held[path]) for path in paths]
         return sorted(facts, key=lambda fact: fact.id, reverse=True)
 
 
@@ -121,13 +130,18 @@ class FakeState:
 
 
 class FakeIdentity:
-    """Every folder below /projects is a project of its own."""
+    """Every folder below /projects is a project of its own; between two commits of it lie two."""
+
+    head = "c" * 40
 
     async def project(self, folder: str) -> Project | None:
         if not folder.startswith("/projects/"):
             return None
         root = "/".join(folder.split("/")[:3])
-        return Project(StoreRef(project_id(root)), root, "main", None, None)
+        return Project(StoreRef(project_id(root)), root, "main", self.head, None)
+
+    async def commits_since(self, root: str, commit: str, head: str) -> int | None:
+        return 2
 
 
 class FakeClock:
@@ -159,6 +173,7 @@ class Fakes:
     tree: FakeTree = field(default_factory=FakeTree)
     state: FakeState = field(default_factory=FakeState)
     clock: FakeClock = field(default_factory=FakeClock)
+    identity: FakeIdentity = field(default_factory=FakeIdentity)
     index: FakeIndex = field(init=False)
 
     def __post_init__(self) -> None:
@@ -170,7 +185,8 @@ class Fakes:
             "history": FakeHistory(),
             "index": self.index,
             "state": self.state,
-            "identity": FakeIdentity(),
+            "identity": self.identity,
             "clock": self.clock,
+            **dict.fromkeys(("agents", "kinds", "settings", "commands")),  # MCP has nothing to do with them
         }
         return Ports(**parts)

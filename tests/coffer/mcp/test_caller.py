@@ -149,5 +149,5 @@ async def test_projects_never_cross_on_one_daemon() -> None:
                 found = await agent.call("coffer__recall", {"query": "secret", "top_k": 20})
                 texts = [hit["text"] for hit in found["result"]["structuredContent"]["hits"]]
                 assert texts and all(name in text for text in texts)
-    folders = {path.split("/knowledge/")[0] for path in fakes.tree.contents if "/knowledge/" in path}
+    folders = {path.split("/knowledge/")[0] for path in fakes.tree.held if "/knowledge/" in path}
     assert len(folders) == 2

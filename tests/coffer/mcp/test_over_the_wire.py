@@ -82,7 +82,7 @@ async def test_the_official_client_works_over_http(daemon: DaemonProcess, tmp_pa
     """Agents that speak HTTP need no shim: a header tells their folder, another one who they are."""
     folder = project(tmp_path, "app")
     async with over_http(daemon, mode, folder) as client:
-        assert len((await client.list_tools()).tools) == 3
+        assert len((await client.list_tools()).tools) == 5
         made = await answer(client, "remember", text=f"Ship from main ({mode})")
         assert (made["scope"], made["status"], made["commit"]) == ("project", "created", "committed")
         (hit,) = (await answer(client, "recall", query="ship main", scope="project"))["hits"]

@@ -65,20 +65,24 @@ async def test_agents_are_told_what_each_tool_does_and_does_not(fakes: Fakes, mo
     """Without annotations an agent asks before it reads; without the hint it takes notes for orders."""
     async with connected(fakes, mode) as client:
         listed = (await client.list_tools()).tools
-        assert [tool.name for tool in listed] == ["coffer__recall", "coffer__remember", "coffer__list_memory"]
         read_only = {tool.name: tool.annotations and tool.annotations.read_only_hint for tool in listed}
         assert read_only == {
             "coffer__recall": True,
             "coffer__remember": False,
             "coffer__list_memory": True,
+            "coffer__set_handoff": False,
+            "coffer__resume": True,
         }
         for tool in listed:
             assert tool.annotations is not None
+            # Nothing is ever erased, and agents ask their user before each call of a destructive tool.
             assert tool.annotations.destructive_hint is False
+            assert tool.annotations.idempotent_hint is True
             assert tool.annotations.open_world_hint is False
             Draft202012Validator.check_schema(tool.input_schema)
             assert tool.output_schema is not None and tool.output_schema["type"] == "object"
-        assert "not instructions" in (listed[0].description or "")
+        for tool in (listed[0], listed[4]):
+            assert "not instructions" in (tool.description or "")
         assert "not instructions" in (client.instructions or "")
         assert client.server_info is not None and client.server_info.version == "1.2.3"
 
@@ -120,7 +124,7 @@ async def test_superseded_facts_are_archived(fakes: Fakes, mode: str) -> None:
         await answer(client, "remember", text="Port is 8080", scope="global", supersedes=[old["id"]])
         hits = (await answer(client, "recall", query="port"))["hits"]
         assert [hit["text"] for hit in hits] == ["Port is 8080"]
-    assert fakes.tree.files("global/superseded")
+    assert any(path.startswith("global/superseded/") for path in fakes.tree.held)
 
 
 async def test_a_commit_that_waits_is_said_so(fakes: Fakes, mode: str) -> None:
@@ -129,6 +133,37 @@ async def test_a_commit_that_waits_is_said_so(fakes: Fakes, mode: str) -> None:
     async with connected(fakes, mode) as client:
         made = await answer(client, "remember", text="x", scope="global")
     assert (made["commit"], made["pending_reason"]) == ("pending", "a rebase is in progress")
+
+
+async def test_a_scene_is_saved_and_resumed(fakes: Fakes, mode: str) -> None:
+    """The next agent must get the last scene, and be told how old it is, or it takes it for the present."""
+    async with connected(fakes, mode) as client:
+        await answer(client, "set_handoff", body="Half of the lexer is done.")
+        saved = await answer(client, "set_handoff", body="  The lexer is done.\n\nNext: tests.\n")
+        assert list(saved) == ["branch", "updated_at", "path"] and saved["branch"] == "main"
+        assert saved["path"].startswith("/memory/projects/") and saved["path"].endswith("/handoff/main.md")
+
+        fakes.identity.head = "d" * 40
+        resumed = await answer(client, "resume", {**ALPHA, "coffer/agent": "codex"})
+    assert list(resumed) == ["note", "found", "branch", "body", "updated_at", "freshness"]
+    assert (resumed["found"], resumed["branch"], resumed["note"]) == (True, "main", NOTE)
+    assert resumed["body"] == "The lexer is done.\n\nNext: tests."
+    assert resumed["updated_at"] == saved["updated_at"]
+    assert "claude-code" in resumed["freshness"] and "2 more commits" in resumed["freshness"]
+    assert [event.event for event in fakes.state.audits] == ["store_created", "handoff_set", "handoff_set"]
+    assert "lexer" not in repr(fakes.state.audits)
+
+
+async def test_there_may_be_nothing_to_resume(fakes: Fakes, mode: str) -> None:
+    """A fresh branch is no failure; an error would make the model try again or make something up."""
+    async with connected(fakes, mode) as client:
+        fresh = await answer(client, "resume")
+        assert list(fresh) == ["found", "reason"] and fresh["found"] is False and "main" in fresh["reason"]
+        for meta in ({"coffer/cwd": "/home/ada"}, None):
+            outside = await answer(client, "resume", meta)
+            assert list(outside) == ["found", "reason"] and outside["found"] is False
+            assert (await refusal(client, "set_handoff", meta, body="x"))["code"] == "SCOPE_UNRESOLVED"
+    assert fakes.tree.held == {}
 
 
 async def test_outside_a_project_only_global_memory_is_there(fakes: Fakes, mode: str) -> None:
@@ -143,7 +178,7 @@ async def test_outside_a_project_only_global_memory_is_there(fakes: Fakes, mode:
             error = await refusal(client, tool, home, **arguments)
             assert error["code"] == "SCOPE_UNRESOLVED" and "scope=global" in error["message"]
             assert (await refusal(client, tool, None, **arguments))["code"] == "SCOPE_UNRESOLVED"
-        assert fakes.tree.contents == {}
+        assert fakes.tree.held == {}
         await answer(client, "remember", home, text="Prefers British spelling", scope="global")
         assert (await answer(client, "recall", home, query="spelling"))["hits"]
 
@@ -166,6 +201,11 @@ WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("list_memory", {"limit": True}, "limit"),
     ("list_memory", {"offset": -1}, "offset"),
     ("list_memory", {"scope": "both"}, "scope"),
+    ("set_handoff", {}, "body"),
+    ("set_handoff", {"body": ["x"]}, "body"),
+    ("set_handoff", {"body": "x", "branch": "other"}, "branch"),
+    ("set_handoff", {"body": "half a pair \ud800"}, "body"),
+    ("resume", {"branch": "other"}, "branch"),
 )
 
 
@@ -177,7 +217,7 @@ async def test_a_wrong_argument_is_named(fakes: Fakes, mode: str) -> None:
             error = await refusal(client, tool, **arguments)
             assert (error["code"], error["details"]["field"]) == ("CONFIG_INVALID", field), arguments
             assert error["message"].startswith(f"{field}: ")
-    assert fakes.tree.contents == {} and fakes.index.queries == []
+    assert fakes.tree.held == {} and fakes.index.queries == []
 
 
 async def test_arguments_that_may_be_left_out_may_be_null(fakes: Fakes, mode: str) -> None:
@@ -209,7 +249,10 @@ async def test_refusals_of_the_use_cases_reach_the_agent(fakes: Fakes, mode: str
         assert unknown["code"] == "MEMORY_NOT_FOUND"
         traversal = await refusal(client, "remember", text="x", supersedes=["../../token"])
         assert traversal["code"] == "MEMORY_NOT_FOUND"
-    assert fakes.tree.contents == {}
+        for body, reason in (("\n", "empty"), ("x" * 40_000, "too_long"), (f"export T={secret}", "secret")):
+            scene = await refusal(client, "set_handoff", body=body)
+            assert scene["details"]["reason"] == reason and secret not in json.dumps(scene)
+    assert fakes.tree.held == {}
 
 
 async def test_a_tool_that_does_not_exist_is_a_protocol_error(fakes: Fakes, mode: str) -> None:
@@ -279,5 +322,5 @@ async def test_many_calls_at_once_are_all_answered(fakes: Fakes, mode: str) -> N
         for number in range(8):
             nursery.start_soon(lambda n=number: answer(client, "remember", text=f"fact {n}", scope="global"))
             nursery.start_soon(lambda n=number: answer(client, "recall", query=f"fact {n}"))
-    assert len(fakes.tree.files("global/knowledge")) == 8
+    assert len([path for path in fakes.tree.held if path.startswith("global/knowledge/")]) == 8
     assert len(fakes.state.calls) == 16

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from coffer.application.remember import fact_from
 from coffer.domain.activity import AuditEvent, Finding, Invocation
+from coffer.domain.agents import Agent, Commands, Firing
 from coffer.domain.changes import Plan, T, Written
 from coffer.domain.errors import CofferError, MemoryNotFound
 from coffer.domain.facts import CommitInfo, Fact, Hit
+from coffer.domain.originals import Original
 from coffer.domain.ports import Ports
 from coffer.domain.stores import GLOBAL, Project, StoreRef
+from coffer.infrastructure.agents.kinds import KnownAgents
+from coffer.infrastructure.settings.files import DiskSettings
 from lanes import lane_of
 from lanes.errors import Unreadable
 from lanes.layout import store_of
@@ -59,6 +63,9 @@ class MemoryTree:
 
     async def read(self, path: str) -> bytes | None:
         return self.held.get(path)
+
+    async def contents(self, folder: str) -> list[tuple[str, bytes]]:
+        return [(path, data) for path, data in sorted(self.held.items()) if path.startswith(f"{folder}/")]
 
     async def stores(self) -> list[StoreRef]:
         folders = {found[0] for path in self.held if (found := store_of(path)) is not None}
@@ -226,12 +233,15 @@ class MemoryState:
 
 @dataclass
 class KnownProjects:
-    """Projects by folder."""
+    """Projects by folder, none of which moves."""
 
     projects: dict[str, Project] = field(default_factory=dict)
 
     async def project(self, folder: str) -> Project | None:
         return self.projects.get(folder)
+
+    async def commits_since(self, root: str, commit: str, head: str) -> int | None:
+        return None
 
 
 @dataclass
@@ -255,16 +265,68 @@ class SteppingClock:
         return f"01JABCDEFGHJKMNPQR{self.ticks:08}"
 
 
+@dataclass
+class MemoryAgents:
+    """Keeps what it is told of agents."""
+
+    registered: dict[str, Agent] = field(default_factory=dict)
+    priors: dict[str, str | None] = field(default_factory=dict)
+    calls: dict[str, dict[str, Firing]] = field(default_factory=dict)
+    notes: dict[str, set[str]] = field(default_factory=dict)
+    ways_back: dict[str, Original] = field(default_factory=dict)
+
+    async def all(self) -> list[Agent]:
+        return [self.registered[name] for name in sorted(self.registered)]
+
+    async def find(self, name: str) -> Agent | None:
+        return self.registered.get(name)
+
+    async def save(self, agent: Agent, native_prior: str | None) -> None:
+        self.registered[agent.name] = agent
+        self.priors[agent.name] = native_prior
+
+    async def remove(self, name: str) -> None:
+        self.registered.pop(name, None)
+        self.calls.pop(name, None)
+
+    async def native_prior(self, name: str) -> str | None:
+        return self.priors.get(name)
+
+    def fired(self, agent: str, event: str, time: str, error: str | None) -> None:
+        self.calls.setdefault(agent, {})[event] = Firing(time, error)
+
+    async def firings(self, agent: str) -> Mapping[str, Firing]:
+        return self.calls.get(agent, {})
+
+    async def shown(self, session: str) -> frozenset[str]:
+        return frozenset(self.notes.get(session, ()))
+
+    def show(self, session: str, notes: Collection[str], time: str) -> None:
+        self.notes.setdefault(session, set()).update(notes)
+
+    async def originals(self) -> Mapping[str, Original]:
+        return self.ways_back
+
+    def keep_original(self, path: str, way_back: Original | None) -> None:
+        self.ways_back.pop(path, None)
+        if way_back is not None:
+            self.ways_back[path] = way_back
+
+
 def memory_ports() -> Ports:
-    """Return an empty memory."""
-    tree = MemoryTree()
+    """Return an empty memory, on a machine without agents."""
+    tree, clock = MemoryTree(), SteppingClock()
     return Ports(
         tree=tree,
         history=tree,
         index=MemoryIndex(tree),
         state=MemoryState(),
         identity=KnownProjects(),
-        clock=SteppingClock(),
+        clock=clock,
+        agents=MemoryAgents(),
+        kinds=KnownAgents({}, "/nowhere"),
+        settings=DiskSettings(clock.now),
+        commands=Commands(shim="/opt/coffer-mcp-shim", hook="/opt/coffer-hook"),
     )
 
 

@@ -15,8 +15,14 @@ from coffer.surfaces.rest.guard import MAX_BODY, Door
 from tests.coffer.rest.doors import PORT, PROJECT, TOKEN, Client, Daemon
 from tests.coffer.rest.memory_ports import MemoryTree, memory_ports
 
+NAMED = {
+    "name": "global",
+    "id": "01JABCDEFGHJKMNPQRSTVWXYZ0",
+    "event": "SessionStart",
+    "session_id": "one",
+}
 ADDRESSES = sorted(
-    (method, re.sub("<name>", "global", re.sub("<id>", "01JABCDEFGHJKMNPQRSTVWXYZ0", rule.rule)))
+    (method, re.sub(r"<(\w+)>", lambda part: NAMED[part[1]], rule.rule))
     for rule in build_app(memory_ports(), Daemon().facts()).url_map.iter_rules()
     for method in rule.methods or ()
 )
@@ -55,17 +61,15 @@ CASES: dict[str, tuple[Case, str]] = {
     "unknown field": ({"request": {"body": b'{"txet": "x"}'}}, "CONFIG_INVALID"),
     "unknown parameter": ({"query": "?limt=1"}, "CONFIG_INVALID"),
 }
+BODIES = ("deep", "bottomless", "not JSON", "not UTF-8", "a list", "null", "unknown field")
 
 
 def test_the_table_is_all_there_is() -> None:
     """A route could be served that is neither described nor tried here."""
     served = {(method, path) for method, path in ADDRESSES if method != "HEAD"}
-    declared = {
-        (route.method, API + route.path.format(name="global", id="01JABCDEFGHJKMNPQRSTVWXYZ0"))
-        for route in ROUTES
-    }
+    declared = {(route.method, API + route.path.format(**NAMED)) for route in ROUTES}
     assert served == declared
-    assert len(served) == 28
+    assert len(served) == 46
 
 
 @pytest.mark.report("B71", "B72", "B73", "B79")
@@ -86,6 +90,8 @@ def exception(danger: str, method: str, path: str, code: str) -> str | None:
     """Return what a danger gets where it isn't the same as everywhere."""
     if path == PUBLIC and code == "UNAUTHORIZED":
         return "CONFIG_INVALID" if "query" in danger else None
+    if path.endswith("/hooks/SessionStart") and danger in BODIES:
+        return "AGENT_NOT_FOUND"  # whatever an agent's hook was given is taken, by an agent that is there
     if danger == "form" and method in ("GET", "HEAD"):
         return (
             "CONFIG_INVALID"  # no content can make a reading request act, so any type will do; it takes none
@@ -97,7 +103,9 @@ async def test_other_methods(client: Client) -> None:
     """A method that a route doesn't have would be answered without the guard, or by a page of HTML."""
     headers = {"content-type": "application/json"}
     for path in sorted({path for _, path in ADDRESSES}):
-        allowed = {method for method, address in ADDRESSES if address == path}
+        # What isn't done to the list of candidates could be done to an agent of that name.
+        same = {path, path.replace("/agents/candidates", "/agents/global")}
+        allowed = {method for method, address in ADDRESSES if address in same}
         for method in {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} - allowed:
             reply = await client.ask(method, "/" + path, headers=headers)
             assert (reply.status, reply.code) == (405, "METHOD_NOT_ALLOWED")
@@ -185,22 +193,30 @@ IDS = [
 ]
 
 
-def addresses(of: Sequence[str], name: str = "", fact: str = "") -> list[tuple[str, str, Any]]:
-    """Return a good request to every route whose address has the parts `of`."""
+Request = tuple[str, str, Any]
+
+
+def addresses(
+    of: Sequence[str], name: str = "", fact: str = "", below: str = "/memory_stores"
+) -> list[Request]:
+    """Return a good request to every route `below` an address whose own has the parts `of`."""
     bodies = {
         "label": {"label": "x"},
         "facts": {"text": "x"},
         "recall": {"query": "x"},
         "restore": {"commit": "abcd"},
+        **{lane: {"text": "x"} for lane in ("rules", "accept", "journal")},
+        "prompt-context": {"session_id": "one", "cwd": "/", "prompt": "x"},
+        "end": {"cwd": "/"},
     }
     return [
         (
             route.method,
-            route.path.format(name=name, id=fact),
+            route.path.format(**{**NAMED, "name": name, "id": fact}),
             bodies.get(route.path.rpartition("/")[2], {}) if route.body else None,
         )
         for route in ROUTES
-        if all(f"{{{part}}}" in route.path for part in of)
+        if route.path.startswith(below) and all(f"{{{part}}}" in route.path for part in of)
     ]
 
 
@@ -225,6 +241,17 @@ async def test_ids_that_are_none(ports: Ports, fact: str, door: Door) -> None:
     for method, path, body in addresses(["name", "id"], "global", fact):
         reply = await client.ask(method, path, body)
         assert (reply.status, reply.code) == (404, "MEMORY_NOT_FOUND"), (method, path)
+
+
+@pytest.mark.report("B57")
+@pytest.mark.parametrize("name", NAMES)
+async def test_agents_that_are_none(ports: Ports, name: str) -> None:
+    """A name that no agent has would be taken for one, or bring an error of ours."""
+    client = Client(ports)
+    for method, path, body in addresses(["name"], name, below="/agents"):
+        reply = await client.ask(method, path, body)
+        expected = "NOT_FOUND" if "%2f" in name else "AGENT_NOT_FOUND"  # a slash makes it another address
+        assert (reply.status, reply.code) == (404, expected), (method, path)
 
 
 async def test_reading_creates_nothing(ports: Ports) -> None:

@@ -12,6 +12,7 @@ from coffer.surfaces.rest.app import ROUTES
 from coffer.surfaces.rest.guard import Door
 from tests.coffer.rest.doors import Client
 from tests.coffer.rest.memory_ports import memory_ports
+from tests.coffer.rest.test_every_route import NAMED
 
 FIELDS = sorted({name for route in ROUTES if route.body for name in route.body["properties"]})
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=30)
@@ -30,7 +31,7 @@ async def never_a_fault(body: bytes) -> None:
     added = await CLIENT.ask("POST", "/memory_stores/global/facts", {"text": "hello"})
     for route in ROUTES:
         if route.method != "GET":
-            path = route.path.format(name="global", id=added.json["id"])
+            path = route.path.format(**NAMED | {"id": added.json["id"]})
             reply = await CLIENT.ask(route.method, path, body=body)
             assert reply.status < 500, (route.method, path, reply)
 
@@ -63,6 +64,6 @@ async def test_queries_and_headers(query: str, headers: dict[str, str]) -> None:
     """An odd address or header could bring an error of ours."""
     added = await CLIENT.ask("POST", "/memory_stores/global/facts", {"text": "hello"})
     for route in ROUTES:
-        path = route.path.format(name="global", id=added.json["id"]) + "?" + query
+        path = route.path.format(**NAMED | {"id": added.json["id"]}) + "?" + query
         reply = await CLIENT.ask(route.method, path, headers=headers)
         assert reply.status < 500, (route.method, path, reply)
