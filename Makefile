@@ -46,7 +46,7 @@ documents: $(READY)
 	$(BIN)/python -m pytest tests/documents
 
 faults: $(READY) ## kill, starve and damage the real daemon at every step (minutes)
-	$(BIN)/python -m pytest tests/faults -m faults
+	$(BIN)/python -m tests.faults
 
 soak: $(READY) ## a thousand kills at random moments of a mixed load (long)
 	$(BIN)/python -m bench.soak

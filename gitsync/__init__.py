@@ -5,7 +5,7 @@
     recover      after a crash; what waits                  records    chains that no branch holds yet
     history      what was committed                         worktree   what differs from it on disk
     maintenance  packing                                    identity   which project a folder belongs to
-    distance     how far somebody's branch has moved
+    distance     how far somebody's branch has moved        lost_blobs what git lost, written again
 
 Below them, git's own formats and protocols, one each:
 

@@ -99,9 +99,9 @@ class Repository:
         It appears whole or not at all: it is made beside and renamed. A user's template isn't copied and no
         hook is installed.
         """
+        beside = os.path.join(root, _NEW)
+        shutil.rmtree(beside, ignore_errors=True)  # where a crash has left one
         if not cls.exists(root):
-            beside = os.path.join(root, _NEW)
-            shutil.rmtree(beside, ignore_errors=True)
             os.makedirs(beside, mode=0o700)
             git = pygit2.init_repository(beside, initial_head="main")
             # A file that was made executable by accident isn't a change.

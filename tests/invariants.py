@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import select
 import signal
 import sqlite3
 import subprocess
@@ -41,10 +42,10 @@ def check(
 ) -> None:
     """Hold a home to its promises; a running daemon is asked first and then ended in order.
 
-    `status` is what `git status --porcelain` may say, line by line, and `user_staged` what `staged` said before;
-    `pending` the tree's paths that may differ from HEAD, which doctor then has to report; `edited` those that
-    differ because a person changed them; `unreadable` the files that doctor has to name; `locks` those in .git that are somebody else's. `index` False: the file isn't in use. `lost`: git misses
-    objects for good, so that `git fsck` complains.
+    `status` is what `git status --porcelain` may say, line by line, and `user_staged` what `staged` said before.
+    `pending` are the tree's paths that may differ from HEAD, which doctor then has to report, `edited` those that
+    differ because a person changed them, `unreadable` the files that doctor has to name, `locks` those in .git
+    that are somebody else's. `index` False: the file isn't in use. `lost`: git misses objects for good.
     """
     files = dict(_lane_files(home))
     if _runs(home):
@@ -64,17 +65,33 @@ def check(
 
 def staged(tree: Path) -> str:
     """Return what a person has staged in the memory tree, to the byte."""
-    return git(tree, "diff", "--cached", "--raw", "--no-abbrev") if has_commits(tree) else git(tree, "ls-files", "-s")
+    return (
+        git(tree, "diff", "--cached", "--raw", "--no-abbrev")
+        if has_commits(tree)
+        else git(tree, "ls-files", "-s")
+    )
 
 
 def has_commits(tree: Path) -> bool:
-    return subprocess.run(["git", "rev-parse", "-q", "--verify", "HEAD"], cwd=tree, capture_output=True).returncode == 0
+    asked = subprocess.run(["git", "rev-parse", "-q", "--verify", "HEAD"], cwd=tree, capture_output=True)
+    return asked.returncode == 0
 
 
 def git(tree: Path, *arguments: str) -> str:
     """Ask the real git program about a tree, changing nothing in it."""
-    environ = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_OPTIONAL_LOCKS": "0", "GIT_CONFIG_NOSYSTEM": "1"}
-    done = subprocess.run(["git", *arguments], cwd=tree, env=environ, capture_output=True, text=True, errors="surrogateescape")
+    done = subprocess.run(
+        ["git", *arguments],
+        cwd=tree,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": "/nonexistent",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_CONFIG_NOSYSTEM": "1",
+        },
+        capture_output=True,
+        text=True,
+        errors="surrogateescape",
+    )
     assert done.returncode == 0, (arguments, done.stdout, done.stderr)
     return done.stdout
 
@@ -83,7 +100,10 @@ def texts_ever(tree: Path) -> str:
     """Return everything that the tree, its archives and its whole history hold, as one text."""
     held = [path.read_text(errors="replace") for path in tree.rglob("*.md") if ".git" not in path.parts]
     listed = subprocess.run(
-        ["git", "cat-file", "--batch-all-objects", "--batch", "--buffer"], cwd=tree, capture_output=True, check=True
+        ["git", "cat-file", "--batch-all-objects", "--batch", "--buffer"],
+        cwd=tree,
+        capture_output=True,
+        check=True,
     )
     return "\n".join([*held, listed.stdout.decode(errors="replace")])
 
@@ -153,8 +173,6 @@ def _end(home: Path) -> None:
     handle = os.pidfd_open(pid)
     try:
         os.kill(pid, signal.SIGTERM)
-        import select
-
         ended = select.poll()
         ended.register(handle, select.POLLIN)
         assert ended.poll(_SECONDS * 1000), f"the daemon {pid} doesn't end"
@@ -177,7 +195,9 @@ def processes_of(home: Path) -> Iterator[tuple[int, str]]:
         if name.isdecimal() and int(name) != os.getpid():
             try:
                 environ = Path(f"/proc/{name}/environ").read_bytes()
-                command = Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                command = (
+                    Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                )
                 opened = [os.readlink(entry.path) for entry in os.scandir(f"/proc/{name}/fd")]
             except OSError:
                 continue
@@ -202,7 +222,11 @@ def _nothing_is_left(home: Path, locks: Collection[str]) -> None:
         inside = path.relative_to(git_folder).as_posix() if git_folder in path.parents else None
         if inside is not None and inside in locks:
             continue
-        if inside is not None and not inside.startswith("coffer/") and not path.name.endswith((".lock", ".tmp")):
+        if (
+            inside is not None
+            and not inside.startswith("coffer/")
+            and not path.name.endswith((".lock", ".tmp"))
+        ):
             continue
         if path.name != "daemon.lock" and path.name != "start.lock" and _OURS.fullmatch(path.name):
             left.append(str(path.relative_to(home)))

@@ -44,7 +44,7 @@ async def _wrong(ports: Ports, files: AgentFiles) -> Wrong:
     if agent.disable_native_memory and await native_memory(ports, agent) == "on":
         again = f"Run `coffer agent set {agent.name} disable_native_memory true`."
         wrong.append(("Its own memory was to be off, and its settings have it on.", again))
-    return wrong
+    return list(dict.fromkeys(wrong))
 
 
 async def _tools(ports: Ports, files: AgentFiles) -> Wrong:

@@ -84,10 +84,11 @@ def _rules(store: StoreRef, files: Sequence[RulesFile]) -> list[_Section]:
         for block in read_rules(file.content).blocks:
             if block.rule is None:
                 own += _prose(block.text)
-            elif block.rule.learned:
-                learned.append(_learned(block.rule))
-            else:
-                own.append(f"- {quote(block.rule.text, _RULE_BYTES)}")
+            elif words := quote(block.rule.text, _RULE_BYTES):
+                if block.rule.learned:
+                    learned.append(f"- {words} ({_learned(block.rule)})")
+                else:
+                    own.append(f"- {words}")
     where = "in every project" if store.is_global else "in this project"
     shown_by = "coffer memory rules" + (" global" if store.is_global else "")
     sections = []
@@ -115,14 +116,15 @@ def _rules(store: StoreRef, files: Sequence[RulesFile]) -> list[_Section]:
 def _prose(text: str) -> Iterable[str]:
     """Yield the lines that a person wrote between the bullets, without headings that say nothing."""
     for line in _COMMENT.sub("", text).splitlines():
-        if line.strip() and not _HEADING.fullmatch(line.strip()):
-            yield f"> {quote(line, _RULE_BYTES)}"
+        words = quote(line, _RULE_BYTES)
+        if words and not _HEADING.fullmatch(words):
+            yield f"> {words}"
 
 
 def _learned(rule: Rule) -> str:
     day = f" {spoken_day(rule.learned_on)}" if rule.learned_on else ""
     by = f" by {quote(rule.learned_by, _NAME_BYTES)}" if rule.learned_by else ""
-    return f"- {quote(rule.text, _RULE_BYTES)} (learned{day}{by})"
+    return f"learned{day}{by}"
 
 
 def _capped(lines: Sequence[str]) -> list[str]:

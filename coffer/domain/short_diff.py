@@ -18,7 +18,10 @@ def short_diff(before: bytes | None, after: bytes | None) -> str:
     shown = []
     for kind, i, j, k, m in SequenceMatcher(None, old, new).get_opcodes():
         if kind != "equal":
-            shown += [*(f"- {line}" for line in old[i:j]), *(f"+ {line}" for line in new[k:m])]
+            shown += [
+                *(f"- {line}".rstrip() for line in old[i:j]),
+                *(f"+ {line}".rstrip() for line in new[k:m]),
+            ]
     if all(len(line) <= _LONGEST_LINE for line in shown):
         return "\n".join(shown)
     gone, come = original(before, after).middle or b"", original(after, before).middle or b""

@@ -83,7 +83,11 @@ class DaemonLock:
             other = read_discovery(home)
             where = f"process {other.pid}, socket {other.socket}" if other else "it is just starting"
             raise AlreadyRunning(f"already running: {where}") from None
-        remove_discovery(home)  # what a daemon that was killed has left
+        # What a daemon that was killed has left.
+        remove_discovery(home)
+        for name in os.listdir(home):
+            if name.startswith(("daemon.json.", "token.")) and name.endswith(".tmp"):
+                os.unlink(os.path.join(home, name))
 
     def release(self) -> None:
         os.close(self._descriptor)

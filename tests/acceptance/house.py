@@ -98,6 +98,8 @@ class Agent:
 class House:
     """One Coffer home below `root`, one user with a home folder of their own, and one daemon."""
 
+    command = COFFER
+
     def __init__(self, root: Path, **environ: str) -> None:
         self.root, self.home, self.user_home = root, root / "coffer", root / "ada"
         self.tree = self.home / "memory"
@@ -179,7 +181,7 @@ class House:
     def coffer(self, *arguments: str, folder: Path | None = None, status: int = 0, stdin: str = "") -> str:
         """Run a command that must end with `status`; return what it printed, on stderr when refused."""
         ran = subprocess.run(
-            [*COFFER, *arguments],
+            [*self.command, *arguments],
             cwd=folder or self.user_home,
             env=self.environ,
             input=stdin,

@@ -21,6 +21,7 @@ BUILT = (
     "agent saves and resumes a working-state handoff",
     "resume reports no handoff for a fresh branch",
     "a topic document recalls at passage granularity",
+    "disable_native_memory turns native memory off and restores it",
     "the rules read surface returns the stored rules",
     "journal lane entries are readable for a store",
     "handoff scenes are listed per branch for a store",

@@ -50,3 +50,21 @@ def home(tmp_path: Path, preloaded: Preloaded) -> Iterator[Home]:
     home = Home(tmp_path, preloaded)
     yield home
     home.end_all()
+
+
+@pytest.fixture
+def branched(home: Home) -> Home:
+    """A home of three facts, whose user has two branches that change the same file of theirs."""
+    home.start()
+    for number in range(3):
+        home.remember(f"Fact {number} was there before.")
+    home.write("notes.txt", "first\n")
+    home.commit("first")
+    home.git("branch", "other")
+    home.write("notes.txt", "ours\n")
+    home.commit("ours")
+    home.git("checkout", "-q", "other")
+    home.write("notes.txt", "theirs\n")
+    home.commit("theirs")
+    home.git("checkout", "-q", "main")
+    return home

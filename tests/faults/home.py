@@ -116,7 +116,9 @@ class Home(House):
         timeout: float = 60.0,
     ) -> Reply:
         """Ask over the private socket; Gone when the daemon dies before it has answered."""
-        fields = {"Content-Type": "application/json"} if body is not None or method in ("POST", "PATCH") else {}
+        fields = (
+            {"Content-Type": "application/json"} if body is not None or method in ("POST", "PATCH") else {}
+        )
         fields |= {name: value for name, value in (headers or {}).items() if value is not None}
         data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         try:
@@ -190,6 +192,20 @@ class Home(House):
     def in_head(self, path: str) -> str:
         """Return a file as it is in the branch."""
         return self.git("show", f"main:{path}")
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of the user's own into the tree."""
+        (self.tree / name).write_text(text)
+
+    def commit(self, subject: str) -> None:
+        """Commit the user's notes as the user."""
+        self.git("add", "notes.txt")
+        self.git("commit", "-q", "-m", subject)
+
+    def changed_by(self, subject: str) -> list[str]:
+        """Return what the one commit of this subject changed."""
+        (oid,) = self.git("log", "--all", "--format=%H", f"--grep=^{subject}$").splitlines()
+        return self.git("show", "--format=", "--name-status", "--first-parent", "-m", oid).splitlines()
 
     def committed(self, fact: Json, store: str = "global") -> bool:
         found = self.get(f"/memory_stores/{store}/facts/{fact['id']}").done()

@@ -50,16 +50,47 @@ READABLE = (
     b"[[[[[[" * 300 + b"\n",
 )
 NAMES = (
-    *("a note.md", "UPPER.md", "\U0001f680.md", "\u4e2d\u6587.md", "e\u0301.md", "-rf.md", "--help.md", "$(id).md"),
+    *(
+        "a note.md",
+        "UPPER.md",
+        "\U0001f680.md",
+        "\u4e2d\u6587.md",
+        "e\u0301.md",
+        "-rf.md",
+        "--help.md",
+        "$(id).md",
+    ),
     *("a;b.md", "a'b.md", 'a"b.md', "a:b.md", "CON.md", "nul.md", "a .md", "a..md", "*.md", "?.md"),
-    *("%2e%2e.md", "x\ny.md", "x\ty.md", "\u202egpj.md", "~.md", "#x.md", "@{0}.md", "HEAD.md", "x" * 240 + ".md"),
-    *("1.10.md", "no.md", "a.md.md", "index.md.md", "\u00e9.md", "\u212b.md", "&amp;.md", "<b>.md", "|.md", "^.md"),
+    *(
+        "%2e%2e.md",
+        "x\ny.md",
+        "x\ty.md",
+        "\u202egpj.md",
+        "~.md",
+        "#x.md",
+        "@{0}.md",
+        "HEAD.md",
+        "x" * 240 + ".md",
+    ),
+    *(
+        "1.10.md",
+        "no.md",
+        "a.md.md",
+        "index.md.md",
+        "\u00e9.md",
+        "\u212b.md",
+        "&amp;.md",
+        "<b>.md",
+        "|.md",
+        "^.md",
+    ),
 )
 # Read all the same, but another system would refuse the name or change it.
 UNPORTABLE = {
     name
     for name in NAMES
-    if any(c in name for c in '<>:"/\\|?*\n\t\u202e') or name in ("CON.md", "nul.md", "e\u0301.md", "\u212b.md")
+    if any(c in name for c in '<>:"/\\|?*\n\t\u202e')
+    or name in ("CON.md", "nul.md", "e\u0301.md", "\u212b.md")
 }
 
 

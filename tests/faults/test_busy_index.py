@@ -37,7 +37,7 @@ def test_a_locked_index_is_waited_for_and_nobody_else_waits(home: Home) -> None:
         with locked(home):
             assert home.remember("The second fact comes while the index is locked.")["commit"] == "committed"
             recalled = client.submit(home.texts, "global", "fact")
-            for _ in range(200):
+            for _ in range(50):
                 assert home.get("/daemon/status").done()["ready"]
             assert not recalled.done()
         assert len(recalled.result()) == 2

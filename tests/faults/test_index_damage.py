@@ -22,15 +22,19 @@ Answers = list[list[tuple[str, float]]]
 
 @pytest.fixture
 def filled(home: Home) -> Home:
-    """A home whose daemon serves forty facts."""
+    """A home whose daemon serves two dozen facts."""
     home.start()
-    for number in range(40):
-        home.remember(f"The {TOPICS[number % 8]} of number {number} is described in chapter {number * 7 % 40}. " * 4)
+    for number in range(24):
+        home.remember(
+            f"The {TOPICS[number % 8]} of number {number} is described in chapter {number * 7 % 24}. " * 4
+        )
     return home
 
 
 def answers(home: Home) -> Answers:
-    return [[(hit["text"], hit["score"]) for hit in home.recall("global", query, top_k=10)] for query in QUERIES]
+    return [
+        [(hit["text"], hit["score"]) for hit in home.recall("global", query, top_k=10)] for query in QUERIES
+    ]
 
 
 def index_of(home: Home) -> Path:
@@ -143,7 +147,7 @@ def test_an_old_log_beside_a_new_index_brings_nothing_back(filled: Home, tmp_pat
     for path in filled.home.glob("index.sqlite*"):
         path.unlink()
     filled.start()
-    for fact in filled.facts()[:30]:
+    for fact in filled.facts()[:16]:
         filled.delete(fact["id"])
     before = answers(filled)
     filled.stop()

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import random
+import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
 
 import pytest
 
+from bench.preloaded import Preloaded
 from coffer.infrastructure.failpoints import NAMES
 from lanes.names import encode_crockford
 from tests import invariants
@@ -18,7 +23,11 @@ pytestmark = pytest.mark.faults
 PLACED = NAMES[NAMES.index("renamed") :]
 # What only removes files stages none.
 UNSTAGED = ("before-temp", "temp-written")
-KEPT, FIRST, SECOND = "The staging cluster is blue.", "Deploys happen on Monday.", "Deploys happen on Tuesday."
+KEPT, FIRST, SECOND = (
+    "The staging cluster is blue.",
+    "Deploys happen on Monday.",
+    "Deploys happen on Tuesday.",
+)
 _numbers = count(1)
 
 
@@ -174,20 +183,33 @@ def dies(trial: Operation) -> bool:
 def commits(home: Home, trial: Operation) -> list[str]:
     """Return author and operation of each commit that the trial's preparation didn't make."""
     folder = f"projects/{trial.store.removeprefix('project-')}"
-    made = home.git("log", "--format=%an|%(trailers:key=Coffer-Op,valueonly,separator=%x2C)", "main", "--", folder)
+    made = home.git(
+        "log", "--format=%an|%(trailers:key=Coffer-Op,valueonly,separator=%x2C)", "main", "--", folder
+    )
     prepared = {Remember: 1, Restore: 3}.get(type(trial), 2)
     return made.splitlines()[:-prepared]
 
 
 # Recovery passes these before its commit stands, and the others once only: afterwards nothing is left to do.
-REPEATED = ("blob", "tree", "commit-object", "flushed", "lock-taken", "new-index", "index-swapped", "sql-begun")
+REPEATED = (
+    "blob",
+    "tree",
+    "commit-object",
+    "flushed",
+    "lock-taken",
+    "new-index",
+    "index-swapped",
+    "sql-begun",
+)
 RECOVERY = [name for name in NAMES if name not in (*UNSTAGED, "renamed", "acked")]
 
 
-@pytest.mark.parametrize("first", ["renamed", "new-index", "index-swapped", "ref-moved"])
+@pytest.mark.parametrize("first", ["renamed", "index-swapped", "ref-moved"])
 def test_recovery_may_be_killed_twice(home: Home, first: str) -> None:
     """Whoever pulls the plug while the machine comes up would find a memory that never comes up again."""
-    for number, point in enumerate(RECOVERY):
+    # Once the branch has moved, what is left to do is to bring the index up to date.
+    points = RECOVERY if first != "ref-moved" else ("flushed", "dir-synced", "sql-begun", "sql-committed")
+    for number, point in enumerate(points):
         old, new = f"Recovery {number} of {first} began.", f"Recovery {number} of {first} is done."
         fact = home.start().remember(old)
         home.texts_of()
@@ -218,3 +240,41 @@ def is_killed_at(home: Home, point: str) -> bool:
         return True
     home.kill()
     return False
+
+
+def test_the_first_start_may_be_killed_at_any_moment(tmp_path: Path, preloaded: Preloaded) -> None:
+    """A machine that goes down in the minute Coffer is first used would leave half a repository for ever."""
+    chance = random.Random(1)
+    for number in range(20):
+        root = tmp_path / str(number)
+        root.mkdir()
+        home = Home(root, preloaded).start(serving=False)
+        end = threading.Timer(chance.random() * 0.15, home.kill)
+        end.start()
+        with suppress(Gone):
+            home.wait_until_serving()
+            home.remember(FIRST)
+        end.join()
+        home.start()
+        home.remember(SECOND)
+        assert home.texts_of() in ([SECOND], [FIRST, SECOND])
+        home.check()
+
+
+def test_what_a_killed_daemon_left_is_swept_away(home: Home) -> None:
+    """Files of dead daemons would pile up in the memory, and be synced to every machine."""
+    home.start().remember(KEPT)
+    home.kill()
+    left = [
+        *(home.home / "daemon.json.999999.tmp", home.home / "token.999999.tmp"),
+        *(home.tree / ".coffer-new-repository" / ".git" / "HEAD", home.tree / "global" / ".coffer-9-1.tmp"),
+        *(home.tree / ".git" / "coffer" / name for name in ("owner-999999", "index-999999", "object-999999")),
+        home.tree / ".git" / "objects" / "tmp_object_git2_x",
+    ]
+    for path in left:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("half")
+    home.start()
+    assert home.texts_of() == [KEPT]
+    assert [path for path in left if path.exists()] == []
+    home.check()

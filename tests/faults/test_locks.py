@@ -1,4 +1,4 @@
-"""Locks that somebody left, or holds: a text is kept at once and committed when git is free, ours go by themselves."""
+"""Locks that somebody left or holds: texts are kept at once and committed later, our own locks go by themselves."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_foreign_lock_at_start_is_kept_and_named(filled: Home, lock: str) -> N
 
 
 def test_what_waits_survives_a_kill(filled: Home) -> None:
-    """Two troubles at once, a lock and a crash, would cost the commit its author, or the text its place in history."""
+    """A lock and a crash together would cost a commit its author, or a text its place in history."""
     lock = filled.tree / ".git" / "index.lock"
     lock.touch()
     facts = [filled.remember(f"Note {number} waits.") for number in range(5)]

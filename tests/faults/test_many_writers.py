@@ -51,7 +51,9 @@ def test_the_same_text_from_ten_at_once(home: Home) -> None:
         with ThreadPoolExecutor(10) as clients:
             replies = list(
                 clients.map(
-                    lambda _, text=text: home.ask("POST", "/memory_stores/global/facts", {"text": text}, AGENT),
+                    lambda _, text=text: home.ask(
+                        "POST", "/memory_stores/global/facts", {"text": text}, AGENT
+                    ),
                     range(10),
                 )
             )

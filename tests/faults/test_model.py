@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from bench.preloaded import Preloaded
 from coffer.infrastructure.failpoints import NAMES
@@ -88,7 +95,11 @@ class Memory(RuleBasedStateMachine):
     @rule(fact=facts)
     def restore(self, fact: str) -> None:
         versions = self.home.get(f"/memory_stores/global/facts/{fact}/history")
-        told = [one for one in versions.json.get("versions", ()) if one["text"]] if versions.status == 200 else []
+        told = (
+            [one for one in versions.json.get("versions", ()) if one["text"]]
+            if versions.status == 200
+            else []
+        )
         if told:
             path = f"/memory_stores/global/facts/{fact}/restore"
             self.keep(self.home.ask("POST", path, {"commit": told[-1]["commit"]}, AGENT).done())

@@ -68,7 +68,7 @@ class ClaudeCode:
         return change(before, document, "restore auto memory")
 
     def envelope(self, event: str, context: str) -> bytes:
-        return b"" if event == "SessionEnd" else envelope(event, context)
+        return envelope(event, context)
 
     def _servers(self, config_dir: str) -> str:
         """Return where the servers are: beside `.claude` in the home, inside any folder that is chosen."""

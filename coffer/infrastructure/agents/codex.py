@@ -90,7 +90,7 @@ class Codex:
         return change(before, document, "restore memories")
 
     def envelope(self, event: str, context: str) -> bytes:
-        return envelope(event, context) if event in _EVENTS else b""
+        return envelope(event, context)
 
 
 def _config(config_dir: str) -> str:

@@ -120,9 +120,10 @@ class HookEntries:
 
 
 def envelope(event: str, context: str) -> bytes:
-    """Return context as Claude Code and Codex take it from a hook, and nothing beside it."""
-    said = {"hookEventName": event, "additionalContext": context}
-    return spoken({"hookSpecificOutput": said}) if context else b""
+    """Return context as Claude Code and Codex take it, at the two events at which they do, and nothing beside it."""
+    if not context or event not in ("SessionStart", "UserPromptSubmit"):
+        return b""
+    return spoken({"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}})
 
 
 def spoken(message: Mapping[str, object]) -> bytes:

@@ -127,10 +127,10 @@ class JsonDocument:
             return self._replaced(node.start + 1, node.start + 1, entry, expected)
         last = node.members[-1]
         ends = last.node.end if last.comma is None else last.comma + 1
-        comments = list(COMMENT.finditer(self.text, ends, node.end - 1))
-        place = comments[-1].end() if comments else ends
-        lead = space_before(self.text, last.start)
-        if "\n" in lead or (comments and comments[-1][0].startswith("//")):
+        place, lead = ends, space_before(self.text, last.start)
+        if "\n" in lead:
+            for comment in COMMENT.finditer(self.text, ends, node.end - 1):
+                place = comment.end()
             indent = lead.rpartition("\n")[2]
             name = style.name(rest[0]) if rest else ""
             on_lines = style.on_lines(value, rest[1:], append and bool(rest), indent)

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from coffer.infrastructure.settings.document import newline
 
 _LAST_END = re.compile(r"\r?\n\Z")
+_FIRST_END = re.compile(r"\A\r?\n")
 _TWO_ENDS_LAST = re.compile(r"(?:\r?\n){1,2}\Z")
-_TWO_ENDS_FIRST = re.compile(r"(?:\r?\n){0,2}")
+_TWO_ENDS_FIRST = re.compile(r"\A(?:\r?\n){1,2}")
 
 
 def line_end(text: str, at: int) -> int:
@@ -34,7 +35,7 @@ def take_line(text: str, start: int, end: int) -> str:
     """Take out the line that holds a stretch, with the line end before it."""
     above = text[: text.rfind("\n", 0, start) + 1]
     below = text[line_end(text, end) :]
-    return _LAST_END.sub("", above) + below if above else _LAST_END.sub("", below[:2]) + below[2:]
+    return _LAST_END.sub("", above) + below if above else _FIRST_END.sub("", below)
 
 
 def put_table(text: str | None, lines: Sequence[str]) -> str:
@@ -52,7 +53,7 @@ def take_table(text: str, start: int, end: int) -> str | None:
     above, below = text[: text.rfind("\n", 0, start) + 1], text[line_end(text, end) :]
     if above:
         return _TWO_ENDS_LAST.sub("", above) + below
-    return _TWO_ENDS_FIRST.sub("", below, count=1) or None
+    return _TWO_ENDS_FIRST.sub("", below) or None
 
 
 def put_member(text: str, start: int, end: int, member: str) -> str:

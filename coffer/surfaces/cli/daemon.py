@@ -18,11 +18,13 @@ STOP_SECONDS = 15.0
 
 NEXT_STEPS = """\
 Coffer keeps its memory in {memory}. Ctrl-C ends the daemon; agents start it again when they need it.
-Give an agent this MCP command, with a name of its own:
-  {shim} --agent claude-code
-In another terminal, inside a git project:
-  coffer memory add . "what to remember"
-  coffer memory recall . "what to look for"
+In another terminal, connect the agents on this machine:
+  {here}/coffer setup
+Any other MCP client gets this command, with a name of its own:
+  {here}/coffer-mcp-shim --agent my-client
+Inside a git project:
+  {here}/coffer memory add . "what to remember"
+  {here}/coffer memory recall . "what to look for"
 """
 
 
@@ -38,8 +40,8 @@ def register(commands: Commands) -> None:
 
 def _run(arguments: argparse.Namespace, client: Client) -> int:
     """Become the daemon, so that signals and the exit status are its own."""
-    shim = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "coffer-mcp-shim")
-    print(NEXT_STEPS.format(memory=os.path.join(client.home, "memory"), shim=shim), flush=True)
+    here = os.path.dirname(os.path.abspath(sys.argv[0]))
+    print(NEXT_STEPS.format(memory=os.path.join(client.home, "memory"), here=here), flush=True)
     os.execv(sys.executable, [sys.executable, "-P", "-m", "coffer.daemon"])
 
 

@@ -38,7 +38,7 @@ def _setup(arguments: argparse.Namespace, client: Client) -> int:
             print(f"{one_line(agent['title'])}: {one_line(agent['advice'])}")
     if problems := [agent for agent in agents if agent["problem"]]:
         told = "; ".join(f"{agent['name']}: {agent['problem']}" for agent in problems)
-        raise Failed(f"{len(problems)} of {len(agents)} agents are as they were. {told}")
+        raise Failed(f"{len(problems)} of {len(agents)} agents could not be done. {told}")
     if not arguments.undo:
         print("`coffer doctor` tells whether memory arrives.")
     return 0

@@ -31,7 +31,11 @@ PLACES: dict[tuple[AgentType, str], tuple[str, ...]] = {
     ("codex", ".codex/config.toml"): ("settings/config/*", "home/.codex/config.toml", "codex/config/*"),
     ("opencode", ".config/opencode/opencode.json"): ("settings/opencode/*", "opencode/config/*"),
     ("opencode", ".config/opencode/opencode.jsonc"): ("settings/opencode/*", "home/.config/opencode/*"),
-    ("cursor", ".cursor/hooks.json"): ("settings/cursor-hooks/*", "home/.cursor/hooks.json", "cursor/0[1-6]*"),
+    ("cursor", ".cursor/hooks.json"): (
+        "settings/cursor-hooks/*",
+        "home/.cursor/hooks.json",
+        "cursor/0[1-6]*",
+    ),
     ("cursor", ".cursor/mcp.json"): ("settings/servers/*", "home/.cursor/mcp.json", "cursor/08*"),
 }
 

@@ -166,7 +166,9 @@ def test_a_file_that_does_not_parse_is_left_alone(tmp_path: Path, path: str) -> 
     home = put(tmp_path, Sample(type, place, broken.encode(), path))  # type: ignore[arg-type]
     with pytest.raises(SettingsUnparsable) as refused:
         home.kind.native_memory_off(home.folder)
-    assert (refused.value.details["line"], refused.value.details["column"]) == ((3, 3) if path[1] == "l" else (2, 10))
+    assert (refused.value.details["line"], refused.value.details["column"]) == (
+        (3, 3) if path[1] == "l" else (2, 10)
+    )
     assert place in refused.value.message
     assert home.files() == {place: broken.encode()}
 

@@ -140,4 +140,4 @@ def test_run_becomes_the_daemon_and_says_what_to_do_next(
     ran = coffer("daemon", "run")
     assert became == [[sys.executable, sys.executable, "-P", "-m", "coffer.daemon"]]
     assert str(home / "memory") in ran.out
-    assert "coffer-mcp-shim --agent" in ran.out
+    assert "/coffer setup\n" in ran.out and "/coffer-mcp-shim --agent" in ran.out

@@ -17,7 +17,8 @@ COMMANDS = {
     *(f"daemon {name}" for name in ("run", "start", "stop", "status", "rotate-token")),
     *(f"memory {name}" for name in ("list", "show", "facts", "get", "add", "edit", "delete", "clear")),
     *(f"memory {name}" for name in ("recall", "label", "history", "restore")),
-    *(f"memory {name}" for name in ("rules", "rules-add", "rules-accept", "journal", "journal-add", "handoff", "log")),
+    *(f"memory {name}" for name in ("rules", "rules-add", "rules-accept", "journal", "journal-add")),
+    *(f"memory {name}" for name in ("handoff", "log")),
     *(f"agent {name}" for name in ("list", "candidates", "add", "remove", "hooks", "mcp", "set")),
     *("setup", "doctor", "audit", "invocations"),
 }
