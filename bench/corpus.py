@@ -9,11 +9,56 @@ from lanes.knowledge import derive_description, derive_title, new_fact
 from lanes.names import fact_filename, ulid
 
 MONTHS = 60
-PLACES = ["billing", "gateway", "scheduler", "importer", "console", "search", "mailer", "ledger", "uploads", "auth"]
-THINGS = ["retry", "timeout", "migration", "cache", "index", "queue", "webhook", "schema", "token", "snapshot"]
-VERBS = ["fails", "waits", "is rebuilt", "is skipped", "runs twice", "is rate limited", "needs a lock", "is archived"]
-REASONS = ["after a deploy", "on Mondays", "when the disk is slow", "behind the proxy", "in staging only", "since v2"]
-HOW = ["run make", "ask the on-call", "set the flag", "restart the worker", "read the runbook", "drain the pool"]
+PLACES = [
+    "billing",
+    "gateway",
+    "scheduler",
+    "importer",
+    "console",
+    "search",
+    "mailer",
+    "ledger",
+    "uploads",
+    "auth",
+]
+THINGS = [
+    "retry",
+    "timeout",
+    "migration",
+    "cache",
+    "index",
+    "queue",
+    "webhook",
+    "schema",
+    "token",
+    "snapshot",
+]
+VERBS = [
+    "fails",
+    "waits",
+    "is rebuilt",
+    "is skipped",
+    "runs twice",
+    "is rate limited",
+    "needs a lock",
+    "is archived",
+]
+REASONS = [
+    "after a deploy",
+    "on Mondays",
+    "when the disk is slow",
+    "behind the proxy",
+    "in staging only",
+    "since v2",
+]
+HOW = [
+    "run make",
+    "ask the on-call",
+    "set the flag",
+    "restart the worker",
+    "read the runbook",
+    "drain the pool",
+]
 
 
 def text(number: int) -> str:

@@ -26,7 +26,9 @@ def measure(scratch: Path, sizes: tuple[int, ...] = (200, 10_000)) -> list[Row]:
                 agent.call("coffer__remember", text=corpus.text(1_000_000 + number), scope="global")
             for number in range(SINGLE):
                 text = corpus.text(2_000_000 + number)
-                ours.append(milliseconds(lambda t=text: agent.call("coffer__remember", text=t, scope="global")))
+                ours.append(
+                    milliseconds(lambda t=text: agent.call("coffer__remember", text=t, scope="global"))
+                )
                 theirs.append(_git_commit(clone, number, text))
             for number in range(ROUNDS):
                 texts = [corpus.text(3_000_000 + number * AT_ONCE + n) for n in range(AT_ONCE)]

@@ -17,6 +17,7 @@ from gitsync.loose import loose_objects_in
 from gitsync.packfile import ids_in, objects_in
 from gitsync.repo import Repository
 
+PACKING = "packing"
 # Packs below this size are those of a few commits, and are joined with the loose objects.
 _SMALL = 5000
 # A pack with one of these beside it is somebody's on purpose.
@@ -60,7 +61,7 @@ def pack(repo: Repository) -> int:
 def _write_pack(repo: Repository, ids: Collection[str]) -> list[str]:
     """Write one pack of `ids`, read all of it back, flush it, move it in; return the names of its files."""
     place = os.path.join(_objects(repo), "pack")
-    beside = os.path.join(repo.scratch, "packing")
+    beside = os.path.join(repo.scratch, PACKING)
     shutil.rmtree(beside, ignore_errors=True)
     os.makedirs(os.path.join(beside, "pack"), mode=0o700)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from gitsync.errors import Damaged, GitError
 from gitsync.lockfile import describe, held, is_stale, owner_file, owner_of
 from gitsync.loose import loose_objects_in
 from gitsync.lost_blobs import restore_blobs
+from gitsync.maintenance import PACKING
 from gitsync.plan import Adopt
 from gitsync.records import records
 from gitsync.refs import BRANCH
@@ -79,6 +81,7 @@ def _clean(repo: Repository) -> Iterator[str]:
         for entry in os.scandir(repo.scratch):
             if entry.name.startswith(_OURS):
                 os.unlink(entry.path)
+    shutil.rmtree(os.path.join(repo.scratch, PACKING), ignore_errors=True)
     objects = os.path.join(repo.folder, "objects")
     for entry in os.scandir(objects):
         if entry.name.startswith("tmp_object_git2_"):

@@ -13,10 +13,6 @@ journal       what happened, a file a day
 handoff       where the work on a branch stands
 store_config  store.yaml
 times         the one form of a time
-rules         bullets and prose, learned rules and own ones
-journal       a day of entries
-handoff       where the work on a branch stands
-times         the one form of a time
 landmarks     headings, fenced code and tables of a markdown text
 passages      markdown into pieces that recall can quote
 """

@@ -22,8 +22,8 @@ from lanes.knowledge import read_note
 from lanes.layout import store_of
 
 _OURS = re.compile(
-    r"\.coffer-.*|.*\.tmp|index\.building.*|.*\.lock|(object|index|branch|pack|packing|prepared)(-.*)?"
-)
+    r"\.coffer-.*|.*\.tmp|index\.building.*|.*\.lock|(object|index|branch|pack|prepared)(-.*)?"
+)  # but for the folder `packing`: an orderly end doesn't wait for a pack to be made, the next start removes it
 _PENDING = re.compile(r"pending-[0-9a-f]{40}-[0-9a-f]{40}")
 _SECONDS = 15
 
@@ -230,7 +230,7 @@ def _nothing_is_left(home: Path, locks: Collection[str]) -> None:
             continue
         if path.name != "daemon.lock" and path.name != "start.lock" and _OURS.fullmatch(path.name):
             left.append(str(path.relative_to(home)))
-    assert left == []
+    assert left == [], f"left behind: {left}"
 
 
 def _repository_is_sound(
@@ -249,7 +249,7 @@ def _repository_is_sound(
     if has_commits(tree):
         assert staged(tree) == user_staged
         lines = git(tree, "status", "--porcelain", "-uall").splitlines()
-        assert sorted(lines) == sorted(status)
+        assert sorted(lines) == sorted(status), lines
         committed = dict(_committed(tree))
         on_disk = {
             path.relative_to(tree).as_posix(): _blob_id(path.read_bytes())
@@ -257,7 +257,7 @@ def _repository_is_sound(
             if path.is_file() and ".git" not in path.relative_to(tree).parts and not path.is_symlink()
         }
         differing = {path for path, _ in committed.items() ^ on_disk.items() if _is_committed(path)}
-        assert differing == {*pending, *edited}
+        assert differing == {*pending, *edited}, differing
 
 
 def _committed(tree: Path) -> Iterator[tuple[str, str]]:

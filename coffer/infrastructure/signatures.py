@@ -24,7 +24,7 @@ def local_user() -> Signature:
 
 
 def author_of(caller: Caller, user: Callable[[Signature], Signature]) -> Signature:
-    """Return a commit's author: a name of its own for an agent's work, for a person's what `user` makes of the login."""
+    """Return a commit's author: an agent under its own name, a person as `user` makes of their login."""
     if caller.actor == "user":
         return user(local_user())
     if caller.actor == "system":

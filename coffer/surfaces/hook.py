@@ -81,7 +81,7 @@ def _stdin(seconds: float) -> bytes:
         try:
             piece = os.read(0, 65536)
         except OSError:
-            break  # it is closed, or a folder
+            break  # it is closed
         if not piece:
             break
         data += piece

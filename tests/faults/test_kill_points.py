@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -249,12 +250,13 @@ def test_the_first_start_may_be_killed_at_any_moment(tmp_path: Path, preloaded: 
         root = tmp_path / str(number)
         root.mkdir()
         home = Home(root, preloaded).start(serving=False)
-        end = threading.Timer(chance.random() * 0.15, home.kill)
+        end = threading.Timer(chance.random() * 0.15, home.daemon.send, [signal.SIGKILL])
         end.start()
         with suppress(Gone):
             home.wait_until_serving()
             home.remember(FIRST)
         end.join()
+        home.died()
         home.start()
         home.remember(SECOND)
         assert home.texts_of() in ([SECOND], [FIRST, SECOND])
@@ -269,6 +271,7 @@ def test_what_a_killed_daemon_left_is_swept_away(home: Home) -> None:
         *(home.home / "daemon.json.999999.tmp", home.home / "token.999999.tmp"),
         *(home.tree / ".coffer-new-repository" / ".git" / "HEAD", home.tree / "global" / ".coffer-9-1.tmp"),
         *(home.tree / ".git" / "coffer" / name for name in ("owner-999999", "index-999999", "object-999999")),
+        home.tree / ".git" / "coffer" / "packing" / "pack" / "pack-1.pack",
         home.tree / ".git" / "objects" / "tmp_object_git2_x",
     ]
     for path in left:

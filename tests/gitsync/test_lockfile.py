@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from gitsync.errors import Blocked
-from gitsync.lockfile import describe, held, is_stale, owner_file, owner_of
+from gitsync.lockfile import describe, drop_stuck, held, is_stale, owner_file, owner_of
 
 
 def test_a_lock_names_its_owner_from_the_first_instant(tmp_path: Path) -> None:
@@ -61,3 +62,22 @@ def test_who_is_gone_and_who_is_not() -> None:
     assert is_stale((2**22 + 1, 1))
     assert is_stale((2**70, 1))
     assert is_stale((os.getpid(), 5))
+
+
+def test_a_lock_that_could_not_be_removed_goes_when_the_disk_is_mended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a disk error, our own lock would keep git and the memory from committing until a restart."""
+    lock, owner = str(tmp_path / "index.lock"), owner_file(str(tmp_path))
+
+    def fail(path: str) -> None:
+        raise OSError(errno.EROFS, "read-only", path)
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="read-only"), held(lock, owner):
+        patch.setattr(os, "unlink", fail)
+    assert os.path.exists(lock)
+    drop_stuck(lock)
+    assert not os.path.exists(lock)
+    Path(lock).write_text("somebody else's")
+    drop_stuck(lock)
+    assert os.path.exists(lock)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gitsync.errors import WorkTreeChanged
+from gitsync.errors import NotKept, WorkTreeChanged
 from gitsync.repo import Repository
 from gitsync.step import Step
 from tests.gitsync.tree import AGENT, DAEMON, Tree, step
@@ -255,8 +255,12 @@ def test_nothing_left_to_go_back_to_is_said(begun: Tree) -> None:
     (begun.root / ".git/refs/heads/main").write_bytes(b"")
     recovery = begun.recover()
     assert recovery.pending == "refs/heads/main is damaged"
-    assert begun.write({FACT: b"new\n"}).pending == "refs/heads/main is damaged"
-    assert begun.read(FACT) == b"new\n"
+    before = begun.read(FACT)
+    with pytest.raises(NotKept, match="refs/heads/main is damaged"):
+        begun.write({FACT: b"new\n"})
+    assert begun.read(FACT) == before
+    assert begun.write({f"{FACT}-2.md": b"new\n"}).pending == "refs/heads/main is damaged"
+    assert begun.read(f"{FACT}-2.md") == b"new\n"
 
 
 @pytest.mark.parametrize("damage", [None, b"", b"garbage"])

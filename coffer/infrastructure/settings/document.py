@@ -90,9 +90,27 @@ def within(value: Any, path: Steps) -> Any:
     return value
 
 
+def with_entry(value: Any, path: Steps, entry: object) -> Any:
+    """Return a value with another entry at the end of a path, on which objects are made where nothing is."""
+    if not path:
+        return entry
+    copy: Any = [*value] if isinstance(value, list) else dict(value or {})
+    below = copy[path[0]] if path[0] in copy or isinstance(value, list) else None
+    copy[path[0]] = with_entry(below, path[1:], entry)
+    return copy
+
+
+def without_entry(value: Any, path: Steps) -> Any:
+    """Return a value without the entry at the end of a path."""
+    inner = within(value, path[:-1])
+    copy: Any = [*inner] if isinstance(inner, list) else dict(inner)
+    del copy[path[-1]]
+    return with_entry(value, path[:-1], copy)
+
+
 def same(one: object, other: object) -> bool:
     """Return whether two values are the same, `nan` and dates included; the order of keys doesn't count."""
-    return _canonical(one) == _canonical(other)
+    return type(one) is type(other) and (one == other or _canonical(one) == _canonical(other))
 
 
 def _canonical(value: object) -> str:

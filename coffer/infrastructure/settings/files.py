@@ -24,7 +24,8 @@ _BACKUP = ".coffer-"
 def read(path: str) -> bytes | None:
     """Return a settings file's bytes, None when there is none. SettingsUnparsable when it can't be read."""
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        # Without O_NONBLOCK a pipe would wait for somebody to write into it.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise SettingsUnparsable(path, "it isn't a file")
             return file.read()
@@ -66,13 +67,13 @@ class _Staged:
 class DiskSettings:
     """Settings files of this machine. `now` gives the time as in 2026-11-30T12:00:00Z.
 
-    A file's backup holds what it was before the first change; it goes when the file is that again. None is made
-    of a file that was made here, or that goes: it holds nothing but what Coffer put there.
+    A file's backup holds what it was before the first change; it goes when the file is that again. There is none
+    of a file that was made here and that nobody else touched, nor of one that goes, since Coffer's is all in it.
     """
 
     def __init__(self, now: Callable[[], str]) -> None:
         self._now = now
-        self._made_here: set[str] = set()
+        self._made_here: dict[str, bytes | None] = {}
 
     def apply(self, changes: list[FileChange]) -> None:
         staged: list[_Staged] = []
@@ -83,8 +84,9 @@ class DiskSettings:
                     staged.append(self._staged(each))
             for ready in staged:
                 with _told(ready.change.path):
-                    _move(ready.change.path, ready.change.before, ready.target, ready.new)
-                made.append(ready)
+                    _unchanged(ready.change.path, ready.change.before)
+                    made.append(ready)
+                    _move(ready.target, ready.new)
         except BaseException:
             stuck = [ready for ready in reversed(made) if not _undone(ready)]
             for ready in staged:
@@ -95,8 +97,8 @@ class DiskSettings:
             for ready in staged:
                 _drop(ready.new, ready.old)
         for each in changes:
-            if each.before is None:
-                self._made_here.add(each.path)
+            if each.before is None or self._made_here.get(each.path) == each.before:
+                self._made_here[each.path] = each.after
             _drop(*(backup for backup in _backups(each.path) if read(backup) == each.after))
 
     def _staged(self, change: FileChange) -> _Staged:
@@ -109,15 +111,15 @@ class DiskSettings:
                 new = _written(target, change.after, like)
             if change.before is not None:
                 old = _written(target, change.before, like)
-                needless = change.path in self._made_here or _backups(change.path)
-                if change.after is not None and not needless:
+                kept = _backups(change.path) or self._made_here.get(change.path) == change.before
+                if change.after is not None and not kept:
                     stamp = self._now().replace("-", "").replace(":", "")
-                    kept = _written(change.path, change.before, None)
+                    copy = _written(change.path, change.before, None)
                     backup = f"{change.path}{_BACKUP}{stamp}.bak"
-                    os.replace(kept, backup)
+                    os.replace(copy, backup)
                     _flush(backup)
         except BaseException:
-            _drop(new, old)
+            _drop(new, old, backup)
             raise
         return _Staged(change, target, new, old, backup)
 
@@ -142,9 +144,8 @@ def _written(beside: str, content: bytes, like: os.stat_result | None) -> str:
     return path
 
 
-def _move(path: str, expected: bytes | None, target: str, new: str | None) -> None:
-    """Put a temporary file in a file's place, or remove the file, while it holds what is expected."""
-    _unchanged(path, expected)
+def _move(target: str, new: str | None) -> None:
+    """Put a temporary file in a file's place, or remove the file."""
     if new:
         os.replace(new, target)
     else:
@@ -155,7 +156,10 @@ def _move(path: str, expected: bytes | None, target: str, new: str | None) -> No
 def _undone(ready: _Staged) -> bool:
     """Put back what a change replaced, unless somebody changed it again; return whether that was possible."""
     try:
-        _move(ready.change.path, ready.change.after, ready.target, ready.old)
+        if read(ready.change.path) == ready.change.before:
+            return True
+        _unchanged(ready.change.path, ready.change.after)
+        _move(ready.target, ready.old)
     except (OSError, SettingsChanged, SettingsUnparsable):
         return False
     return True

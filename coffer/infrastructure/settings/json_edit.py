@@ -11,12 +11,11 @@ Removing an entry must give back what was there before it was added, also when t
 from __future__ import annotations
 
 import json
-from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from coffer.domain.errors import SettingsUnparsable
-from coffer.infrastructure.settings.document import Steps, decoded, fault, same, within
+from coffer.infrastructure.settings.document import Steps, decoded, fault, same, with_entry, without_entry
 from coffer.infrastructure.settings.json_style import Style, space_before
 from coffer.infrastructure.settings.json_text import COMMENT, Node, parse
 
@@ -77,9 +76,7 @@ class JsonDocument:
         if hidden:  # of the same name, and now it would count
             expected = self._with(path, node.members[hidden[-1]].node.value)
             return self._cut(node, at, expected).remove(path)
-        whole: Any = deepcopy(self.value)
-        del within(whole, path[:-1])[path[-1]]
-        return self._cut(node, at, whole)
+        return self._cut(node, at, without_entry(self.value, path))
 
     def _find(self, path: Steps) -> Node | None:
         node = self.root
@@ -186,16 +183,6 @@ class JsonDocument:
 
     def _with(self, path: Steps, value: object, append: bool = False) -> object:
         """Return the whole value with another one at a path, or added to the array there."""
-        if append:
-            here = self.get(path)
-            value = [*here, value] if isinstance(here, list) else [value]
-        if not path:
-            return value
-        into: Any = deepcopy(self.value) if self.root else {}
-        whole = into
-        for step in path[:-1]:
-            if isinstance(into, dict) and into.get(step) is None:
-                into[step] = {}
-            into = into[step]
-        into[path[-1]] = value
-        return whole
+        here = self.get(path) if append else None
+        added = [*(here if isinstance(here, list) else ()), value] if append else value
+        return with_entry(self.value, path, added)

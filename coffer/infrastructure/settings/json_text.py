@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
-from typing import Literal, NoReturn
+from typing import Literal, NamedTuple, NoReturn
 
 from coffer.infrastructure.settings.document import BOM, fault
 
@@ -20,8 +19,7 @@ _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*
 _SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true\b|false\b|null\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """A value: `text[start:end]` is how it is written."""
 
     kind: Literal["object", "array", "scalar"]
@@ -37,8 +35,7 @@ class Node:
         return next((each for each in reversed(self.members) if each.key == step), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """An entry of an object or array; it starts with its name, and `comma` is where the one after it stands."""
 
     key: str | None

@@ -10,12 +10,20 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Self
 
 from coffer.domain.errors import SettingsUnparsable
-from coffer.infrastructure.settings.document import BOM, Steps, decoded, fault, same, within
+from coffer.infrastructure.settings.document import (
+    BOM,
+    Steps,
+    decoded,
+    fault,
+    same,
+    with_entry,
+    within,
+    without_entry,
+)
 from coffer.infrastructure.settings.toml_pieces import (
     put_line,
     put_member,
@@ -80,7 +88,7 @@ class TomlDocument:
 
     def set(self, path: Steps, value: object) -> Self:
         if not self.has(path):
-            return self._checked(self._with(path, value), self._expected(path, value))
+            return self._checked(self._with(path, value), with_entry(self.value, path, value))
         if same(self.get(path), value):
             return self
         if isinstance(value, dict):
@@ -96,9 +104,9 @@ class TomlDocument:
         left = self
         while left.has(path):
             left = self._parsed(self.path, self.mark, left._with_less(path))
-        expected = self._without(path)
+        expected = without_entry(self.value, path)
         while (path := path[:-1]) and not left.has(path) and not within(expected, path):
-            del within(expected, path[:-1])[path[-1]]  # It was there for the sake of the entry alone.
+            expected = without_entry(expected, path)  # It was there for the sake of the entry alone.
         return left._compared(expected)
 
     def headed(self, path: Steps) -> bool:
@@ -112,7 +120,7 @@ class TomlDocument:
                 left = self._parsed(
                     self.path, self.mark, take_table(self.text or "", header.start, header.end)
                 )
-                return left if left.has(path) else left._compared(self._without(path))
+                return left if left.has(path) else left._compared(without_entry(self.value, path))
         return self
 
     def _entry(self, path: Steps) -> Entry | None:
@@ -127,7 +135,9 @@ class TomlDocument:
 
     def _rewritten(self, path: Steps, source: str, value: object) -> Self:
         entry, text = self._written(path), self.text or ""
-        return self._checked(text[: entry.value] + source + text[entry.end :], self._expected(path, value))
+        return self._checked(
+            text[: entry.value] + source + text[entry.end :], with_entry(self.value, path, value)
+        )
 
     def _with(self, path: Steps, value: object) -> str:
         """Return the text with an entry that isn't there yet."""
@@ -165,20 +175,6 @@ class TomlDocument:
                 take = take_line if entry.inside is None else take_member
                 return take(text, entry.start, entry.end)
         raise SettingsUnparsable(self.path, f"`{_name(path)}` can't be taken out of it")
-
-    def _expected(self, path: Steps, value: object) -> object:
-        """Return the whole value with another one at a path."""
-        whole: Any = deepcopy(self.value)
-        into = whole
-        for step in path[:-1]:
-            into = into.setdefault(step, {})
-        into[path[-1]] = value
-        return whole
-
-    def _without(self, path: Steps) -> Any:
-        whole: Any = deepcopy(self.value)
-        del within(whole, path[:-1])[path[-1]]
-        return whole
 
     def _checked(self, text: str | None, expected: object) -> Self:
         return self._parsed(self.path, self.mark, text)._compared(expected)

@@ -26,8 +26,8 @@ FOLDERS: dict[AgentType, str] = {
 # Where files of each shape are read from, and below which name their agent has them in a home.
 PLACES: dict[tuple[AgentType, str], tuple[str, ...]] = {
     ("claude_code", ".claude/settings.json"): ("settings/hooks/*", "home/.claude/*", "hooks-settings/*.json"),
-    ("claude_code", ".claude.json"): ("settings/servers/*", "home/.claude.json", "hooks-settings/*.json"),
-    ("codex", ".codex/hooks.json"): ("settings/hooks/*", "home/.codex/hooks.json", "hooks-settings/*.json"),
+    ("claude_code", ".claude.json"): ("settings/servers/*", "home/.claude.json", "hooks-settings/10*"),
+    ("codex", ".codex/hooks.json"): ("settings/hooks/*", "home/.codex/hooks.json", "hooks-settings/*codex*"),
     ("codex", ".codex/config.toml"): ("settings/config/*", "home/.codex/config.toml", "codex/config/*"),
     ("opencode", ".config/opencode/opencode.json"): ("settings/opencode/*", "opencode/config/*"),
     ("opencode", ".config/opencode/opencode.jsonc"): ("settings/opencode/*", "home/.config/opencode/*"),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
 import pytest
+import trio
 
 from coffer.application.agent_entries import (
     connect_mcp,
@@ -26,11 +28,12 @@ from coffer.application.agents import (
     register_agent,
     remove_agent,
 )
-from coffer.domain.agents import Agent
+from coffer.domain.agents import Agent, FileChange
 from coffer.domain.errors import (
     AgentExists,
     AgentNotFound,
     ConfigInvalid,
+    SettingsChanged,
     SettingsUnparsable,
     UnsupportedAgentType,
 )
@@ -337,3 +340,57 @@ async def test_an_agent_whose_file_is_broken_isnt_forgotten(memory: Memory, home
         await remove_agent(memory.ports, USER, "codex")
     assert settings(home) == before
     assert [agent.name for agent in await memory.ports.agents.all()] == ["codex"]
+
+
+# ── at the same time ──────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_several_at_once(memory: Memory, home: Path) -> None:
+    """Two windows that do the same would lose what the file was before, or refuse each other."""
+    before = settings(home)
+    await register(memory, "codex")
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(switch, memory, "codex", True)
+            nursery.start_soon(connect_mcp, memory.ports, "codex")
+            nursery.start_soon(install_hooks, memory.ports, USER, "codex")
+    assert (await memory.events()).count("agent_native_memory_disabled") == 1
+    await remove_agent(memory.ports, USER, "codex")
+    assert settings(home) == before
+
+
+async def test_whoever_goes_away_leaves_nothing_half_done(memory: Memory, home: Path) -> None:
+    """The file would be changed, and how to put it back be forgotten."""
+    before = settings(home)
+    await register(memory, "codex")
+
+    class Leaving:
+        """Settings whose reader leaves while they are written."""
+
+        def apply(self, changes: list[FileChange]) -> None:
+            trio.from_thread.run_sync(leaving.cancel)
+            memory.ports.settings.apply(changes)
+
+    with trio.CancelScope() as leaving:
+        await change_agent(replace(memory.ports, settings=Leaving()), USER, "codex", True, None)
+    assert settings(home) != before
+    assert (await find_agent(memory.ports, "codex")).disable_native_memory
+    await switch(memory, "codex", off=False)
+    assert settings(home) == before
+
+
+async def test_an_edit_in_the_same_moment_wins(memory: Memory, home: Path) -> None:
+    """What the agent or its owner saved would be overwritten, or the agent be shown as switched off."""
+    agent = await register(memory, "codex")
+
+    class Crossed:
+        """Settings that somebody edits after they were read."""
+
+        def apply(self, changes: list[FileChange]) -> None:
+            edit(home / CODEX, "# mine\n", "# yours\n")
+            memory.ports.settings.apply(changes)
+
+    with pytest.raises(SettingsChanged):
+        await change_agent(replace(memory.ports, settings=Crossed()), USER, "codex", True, None)
+    assert (home / CODEX).read_text().startswith("# yours\n") and "memories" not in (home / CODEX).read_text()
+    assert await find_agent(memory.ports, "codex") == agent

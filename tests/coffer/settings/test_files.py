@@ -67,6 +67,15 @@ def test_a_file_is_made_private_and_goes_again(tmp_path: Path, disk: DiskSetting
     assert listing(tmp_path) == {}
 
 
+def test_what_a_person_puts_into_a_file_of_ours_is_kept(tmp_path: Path, disk: DiskSettings) -> None:
+    """A person's settings would have no backup because it was Coffer that made the file."""
+    file = tmp_path / "settings.json"
+    disk.apply([change(file, b"ours", None)])
+    file.write_bytes(b"theirs")
+    disk.apply([change(file, b"both", b"theirs")])
+    assert listing(tmp_path) == {"settings.json": b"both", BACKUP: b"theirs"}
+
+
 def test_no_folder_is_made(tmp_path: Path, disk: DiskSettings) -> None:
     """An agent that was never started would seem to be there."""
     with pytest.raises(SettingsUnparsable):
@@ -147,7 +156,7 @@ def test_what_was_done_is_undone_when_a_later_file_changes_meanwhile(
 
 
 @pytest.mark.report("B21")
-@pytest.mark.parametrize("full_at", [1, 2, 3])
+@pytest.mark.parametrize("full_at", [1, 2, 3, 4, 5])
 def test_a_full_disk_keeps_the_old_file(
     tmp_path: Path, disk: DiskSettings, monkeypatch: pytest.MonkeyPatch, full_at: int
 ) -> None:

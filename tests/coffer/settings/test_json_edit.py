@@ -39,7 +39,7 @@ def containers(draw: st.DrawFn, inner: st.SearchStrategy[str]) -> str:
     for value in draw(st.lists(inner, max_size=4)):
         name = f'"{draw(NAMES)}"{draw(SPACES)}:{draw(SPACES)}' if named else ""
         entries.append(f"{draw(SPACES)}{name}{value}{draw(SPACES)}")
-    text = ",".join(entries) + ("," if entries and draw(st.booleans()) else "") + draw(SPACES)
+    text = ",".join(entries) + ("," if draw(st.booleans()) and entries else "") + draw(SPACES)
     return f"{{{text}}}" if named else f"[{text}]"
 
 
@@ -52,7 +52,7 @@ def documents(draw: st.DrawFn) -> str:
     entries = [
         f'{draw(SPACES)}"{draw(NAMES)}":{draw(VALUES)}{draw(SPACES)}' for _ in range(draw(st.integers(0, 4)))
     ]
-    comma = "," if entries and draw(st.booleans()) else ""
+    comma = "," if draw(st.booleans()) and entries else ""
     text = f"{draw(SPACES)}{{{','.join(entries)}{comma}{draw(SPACES)}}}{draw(SPACES)}"
     return draw(st.sampled_from(["", "\ufeff"])) + text.replace("\n", draw(st.sampled_from(["\n", "\r\n"])))
 
