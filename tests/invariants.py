@@ -23,7 +23,7 @@ from lanes.layout import store_of
 
 _OURS = re.compile(
     r"\.coffer-.*|.*\.tmp|index\.building.*|.*\.lock|(object|index|branch|pack|prepared)(-.*)?"
-)  # but for the folder `packing`: an orderly end doesn't wait for a pack to be made, the next start removes it
+)
 _PENDING = re.compile(r"pending-[0-9a-f]{40}-[0-9a-f]{40}")
 _SECONDS = 15
 
@@ -215,12 +215,15 @@ def _all_is_ours_alone(home: Path) -> None:
 
 
 def _nothing_is_left(home: Path, locks: Collection[str]) -> None:
-    """Look for temporary files and locks: in the home, in the tree, in .git and in our folder there."""
+    """Look for temporary files and locks: in the home, in the tree, in .git and in our folder there.
+
+    The folder `packing` may be left: an orderly end doesn't wait for a pack to be made, the next start removes it.
+    """
     git_folder = home / "memory" / ".git"
     left = []
     for path in home.rglob("*"):
         inside = path.relative_to(git_folder).as_posix() if git_folder in path.parents else None
-        if inside is not None and inside in locks:
+        if inside is not None and (inside in locks or inside.startswith("coffer/packing")):
             continue
         if (
             inside is not None

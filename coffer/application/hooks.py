@@ -7,7 +7,7 @@ from typing import Literal, cast, get_args
 from coffer.application.notes import prompt_notes
 from coffer.application.session import session_context
 from coffer.domain.agents import Agent, HookEvent
-from coffer.domain.errors import CofferError, ConfigInvalid
+from coffer.domain.errors import ConfigInvalid
 from coffer.domain.hook_input import HookInput
 from coffer.domain.ports import Ports
 
@@ -25,7 +25,7 @@ def hook_event(name: str) -> HookEvent:
 async def answer_hook(ports: Ports, agent: Agent, event: HookEvent, told: HookInput) -> bytes:
     """Return exactly what the hook has to print; the firing is recorded, with what went wrong if anything did."""
     kind = ports.kinds.kind(agent.type)
-    problem: str | None = "Coffer didn't answer in time; `coffer doctor` and the log may say why."
+    problem: str | None = "Coffer gave no answer, or not in time; its log may say why."
     try:
         context = ""
         if event == "SessionStart":
@@ -37,9 +37,6 @@ async def answer_hook(ports: Ports, agent: Agent, event: HookEvent, told: HookIn
         answer = kind.envelope(event, context)
         problem = None
         return answer
-    except CofferError as error:
-        problem = error.message
-        raise
     finally:
         ports.agents.fired(agent.name, event, ports.clock.now(), problem)
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 
 from coffer.application.hooks import answer_hook
-from coffer.domain.errors import CofferError
 from coffer.domain.hook_input import read_hook_input
 from coffer.domain.ports import Ports
 
@@ -19,5 +17,4 @@ async def drain(ports: Ports, left: Iterable[tuple[str, bytes]]) -> None:
     for name, given in left:
         agent = await ports.agents.find(name)
         if agent is not None:
-            with suppress(CofferError):  # it is recorded with the firing
-                await answer_hook(ports, agent, "SessionEnd", read_hook_input(given))
+            await answer_hook(ports, agent, "SessionEnd", read_hook_input(given))

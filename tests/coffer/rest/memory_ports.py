@@ -145,6 +145,9 @@ class MemoryIndex:
         ]
         return sorted((hit for hit in hits if hit.score), key=lambda hit: -hit.score)[:limit]
 
+    def terms(self, text: str) -> int:
+        return len(text.split())
+
     async def facts(
         self, store: StoreRef, lane: str | None, limit: int, offset: int
     ) -> tuple[list[Fact], int]:
