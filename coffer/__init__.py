@@ -1,6 +1,6 @@
 """One memory for every coding agent on a machine: markdown files in a git repository, served by a daemon.
 
-surfaces         how people and agents reach it: REST, MCP, command line, shim
+surfaces         how people and agents reach it: REST, MCP, command line, shim, hook
 application      the use cases, one module each, named by what is done
 domain           the words and the rules, and what the use cases need from outside (ports)
 infrastructure   what meets those needs: files, commits, index, state

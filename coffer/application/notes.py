@@ -15,7 +15,6 @@ from coffer.domain.agents import Agent, Budget
 from coffer.domain.facts import Caller, Hit
 from coffer.domain.framing import Frame, less, quote, shortened, spoken_day, wide_characters
 from coffer.domain.ports import Ports
-from coffer.domain.stores import store_named
 
 MAX_NOTES = 3
 MAX_BYTES = 1536
@@ -52,7 +51,7 @@ async def prompt_notes(
     lines = [_INTRODUCTION]
     for waiting, hit in zip(range(len(hits), 0, -1), hits):
         room = less(Budget(MAX_BYTES), frame.opening, *lines, frame.closing).bytes // waiting - 1
-        lines.append(shortened(f"- {await _source(ports, hit)}: {quote(hit.text, room)}", room))
+        lines.append(shortened(f"- {_source(hit)}: {quote(hit.text, room)}", room))
     ports.agents.show(reader, [_key(hit) for hit in hits], ports.clock.now())
     return frame.around(lines)
 
@@ -88,17 +87,13 @@ def _sentences(prompt: str) -> Iterable[str]:
     return [*sentences[:_SENTENCES], *sentences[_SENTENCES:][-_SENTENCES:]]
 
 
-async def _source(ports: Ports, hit: Hit) -> str:
+def _source(hit: Hit) -> str:
     """Say where a note comes from, as people would."""
-    store = store_named(hit.store)
-    where = "for every project" if store.is_global else "in this project"
+    where = "for every project" if hit.scope == "global" else "in this project"
     day = spoken_day(hit.time)
-    fact = await ports.index.fact(store, hit.id)
-    if fact is None:
-        return f"From the journal {where}, {day}"
-    if fact.lane == "topic":
-        return f"From “{quote(fact.title, _TITLE_BYTES)}” {where}, as of {day}"
-    by = "the user" if fact.actor == "user" else quote(fact.agent or "an agent", _NAME_BYTES)
+    if hit.lane == "topic":
+        return f"From “{quote(hit.title, _TITLE_BYTES)}” {where}, as of {day}"
+    by = "the user" if hit.actor == "user" else quote(hit.agent or "an agent", _NAME_BYTES)
     return f"Noted {where} by {by} on {day}"
 
 

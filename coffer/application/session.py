@@ -91,26 +91,22 @@ def _rules(store: StoreRef, files: Sequence[RulesFile]) -> list[_Section]:
                     own.append(f"- {words}")
     where = "in every project" if store.is_global else "in this project"
     shown_by = "coffer memory rules" + (" global" if store.is_global else "")
-    sections = []
-    if own:
-        title = f"## The user's standing rules {where}"
-        sections.append(_Section((title,), tuple(own), lambda n: f"- … {n} more; `{shown_by}` shows them"))
-    if learned:
-        head = (
-            f"## Rules learned {where}, which the user has not confirmed",
-            "Noted by agents or by Coffer itself; what the user says counts more.",
-        )
-        kept = _capped(learned)
-        accept = "coffer memory rules-accept"
-        sections.append(
-            _Section(
-                head,
-                tuple(kept),
-                lambda n: f"- … {n} more; `{shown_by}` shows them, `{accept}` confirms them",
-                len(learned) - len(kept),
-            )
-        )
-    return sections
+
+    def more(count: int) -> str:
+        # How to confirm a learned rule is for the user to know, not for the agent that may have noted it.
+        return f"- … {count} more; `{shown_by}` shows them"
+
+    kept = _capped(learned)
+    own_head = (f"## The user's standing rules {where}",)
+    learned_head = (
+        f"## Rules learned {where}, which the user has not confirmed",
+        "Noted by agents or by Coffer itself; what the user says counts more.",
+    )
+    sections = [
+        _Section(own_head, tuple(own), more),
+        _Section(learned_head, tuple(kept), more, len(learned) - len(kept)),
+    ]
+    return [section for section in sections if section.lines or section.hidden]
 
 
 def _prose(text: str) -> Iterable[str]:
@@ -178,8 +174,7 @@ async def _waiting(ports: Ports, project: Project) -> list[str]:
 
 
 async def _titles(ports: Ports, store: StoreRef) -> tuple[list[str], int]:
-    """Return the newest topics' titles, then the newest facts', and how many there are of both."""
-    topics, topic_count = await ports.index.facts(store, "topic", MAX_TITLES, 0)
-    facts, fact_count = await ports.index.facts(store, "inbox", MAX_TITLES, 0)
-    shown = [*topics, *facts][:MAX_TITLES]
-    return [f"- {quote(fact.title, _TITLE_BYTES)}" for fact in shown], topic_count + fact_count
+    """Return the titles of what is newest, topics first, and how many texts there are in all."""
+    facts, total = await ports.index.facts(store, None, MAX_TITLES, 0)
+    facts.sort(key=lambda fact: fact.lane != "topic")
+    return [f"- {quote(fact.title, _TITLE_BYTES)}" for fact in facts], total

@@ -62,6 +62,9 @@ class Hit:
     text: str
     score: float
     time: str
+    lane: str = "inbox"
+    actor: str = "user"
+    agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

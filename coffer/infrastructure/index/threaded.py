@@ -187,4 +187,7 @@ def _hit(document: Document, passage: str, score: float) -> Hit:
         text=passage,
         score=score,
         time=document.updated_at,
+        lane=document.lane,
+        actor=document.actor,
+        agent=document.agent,
     )

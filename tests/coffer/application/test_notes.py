@@ -82,7 +82,7 @@ async def test_a_note_says_who_noted_it_and_when(filled: Memory) -> None:
         "- From “Search” in this project, as of 1 May 2026: Synonyms are reindexed hourly."
     ]
     assert await told(filled, "bisect the flaky websocket handshake") == [
-        "- From the journal in this project, 3 June 2026: Bisected the flaky websocket handshake."
+        "- Noted in this project by codex on 3 June 2026: Bisected the flaky websocket handshake."
     ]
 
 

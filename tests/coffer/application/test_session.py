@@ -109,7 +109,7 @@ async def test_learned_rules_are_capped_and_the_rest_is_told_of(memory: Memory) 
     await rules(memory, *(f"Rule {number}.{MARK}" for number in range(14)))
     lines = section(await told(memory), "## Rules learned in this project, which the user has not confirmed")
     assert lines[1] == "- Rule 0. (learned 3 June 2026 by codex)" and len(lines) == 12
-    more = "- … {} more; `coffer memory rules` shows them, `coffer memory rules-accept` confirms them"
+    more = "- … {} more; `coffer memory rules` shows them"
     assert lines[-1] == more.format(4)
     await rules(memory, *(f"Rule {number}. {'long ' * 100}{MARK}" for number in range(5)))
     lines = section(await told(memory), "## Rules learned in this project, which the user has not confirmed")

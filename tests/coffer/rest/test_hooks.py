@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from coffer.domain.agents import Agent, AgentType
-from coffer.domain.errors import DiskFull
 from coffer.domain.hook_input import HookInput, read_hook_input
 from coffer.domain.ports import Ports
 from coffer.domain.stores import Project, store_named
@@ -144,10 +143,11 @@ async def test_a_failure_is_recorded_and_told_to_nobody_else(client: Client, por
     """A hook that fails every time would look as well as one that works."""
     assert isinstance(ports.index, MemoryIndex)
     body = {**HERE, "prompt": "deploy with make"}
-    ports.index.failure = DiskFull("index.sqlite")
+    ports.index.failure = RuntimeError("deploy with make release")
     reply = await client.ask("POST", "/agents/codex/hooks/UserPromptSubmit", body)
-    assert reply.status == 507
-    assert fired(ports)["codex"]["UserPromptSubmit"] == DiskFull("index.sqlite").message
+    assert reply.code == "INTERNAL"
+    said = fired(ports)["codex"]["UserPromptSubmit"]
+    assert said == "Coffer gave no answer, or not in time; its log may say why."
     ports.index.failure = None
     await client.ask("POST", "/agents/codex/hooks/UserPromptSubmit", body)
     assert fired(ports)["codex"]["UserPromptSubmit"] is None
@@ -172,9 +172,8 @@ async def test_the_end_of_a_session(client: Client) -> None:
 
 def test_what_an_agent_says_is_read_as_far_as_it_goes() -> None:
     """One field of a wrong type would cost all the others, or half a character end in a database error."""
-    given = b'{"cwd": 1, "workspace_roots": ["/a", "/b"], "conversation_id": "c", "prompt": "", "user_prompt": "\\ud800"}'
-    assert read_hook_input(given) == HookInput("c", "/a", "?")
-    assert read_hook_input(b'{"session_id": "s", "cwd": "/c", "prompt": "p", "new": {}}') == HookInput(
-        "s", "/c", "p"
-    )
+    odd = b'{"cwd": 1, "workspace_roots": ["/a", "/b"], "conversation_id": "c", "user_prompt": "\\ud800"}'
+    assert read_hook_input(odd) == HookInput("c", "/a", "?")
+    plain = b'{"session_id": "s", "cwd": "/c", "prompt": "p", "new": {}}'
+    assert read_hook_input(plain) == HookInput("s", "/c", "p")
     assert read_hook_input(b'{"workspace_roots": {"0": "/a"}}') == HookInput()
