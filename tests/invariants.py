@@ -21,9 +21,7 @@ from lanes.errors import Unreadable
 from lanes.knowledge import read_note
 from lanes.layout import store_of
 
-_OURS = re.compile(
-    r"\.coffer-.*|.*\.tmp|index\.building.*|.*\.lock|(object|index|branch|pack|prepared)(-.*)?"
-)
+_OURS = re.compile(r"\.coffer-.*|.*\.tmp|.*\.lock|(object|index|branch|pack|prepared)(-.*)?")
 _PENDING = re.compile(r"pending-[0-9a-f]{40}-[0-9a-f]{40}")
 _SECONDS = 15
 
@@ -73,8 +71,9 @@ def staged(tree: Path) -> str:
 
 
 def has_commits(tree: Path) -> bool:
-    asked = subprocess.run(["git", "rev-parse", "-q", "--verify", "HEAD"], cwd=tree, capture_output=True)
-    return asked.returncode == 0
+    return not subprocess.run(
+        ["git", "rev-parse", "-q", "--verify", "HEAD"], cwd=tree, capture_output=True
+    ).returncode
 
 
 def git(tree: Path, *arguments: str) -> str:
