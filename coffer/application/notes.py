@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from coffer.application.recall import recall
 from coffer.application.scope import stores_in_scope
 from coffer.domain.agents import Agent, Budget
-from coffer.domain.facts import Caller, Hit
+from coffer.domain.facts import MAX_QUERY_CHARS, Caller, Hit
 from coffer.domain.framing import Frame, less, quote, shortened, spoken_day, wide_characters
 from coffer.domain.ports import Ports
 
@@ -63,11 +62,14 @@ async def candidates(ports: Ports, folder: str | None, prompt: str) -> list[tupl
     """
     stores = await stores_in_scope(ports, Caller(folder=folder), "both")
     best: dict[tuple[str, str], tuple[float, Hit]] = {}
-    for sentence in _sentences(prompt):
-        if ports.index.terms(sentence) < LEAST_TERMS:
-            continue
+    sentences = [
+        sentence[:MAX_QUERY_CHARS]
+        for sentence in _sentences(prompt)
+        if ports.index.terms(sentence) >= LEAST_TERMS
+    ]
+    for sentence, hits in zip(sentences, await ports.index.search_each(sentences, stores, MAX_NOTES)):
         weight = WIDE_WEIGHT if 3 * wide_characters(sentence) >= len(sentence) else 1.0
-        for hit in await recall(ports, stores, sentence, MAX_NOTES):
+        for hit in hits:
             score = hit.score * weight
             if score > best.get((hit.store, hit.id), (0.0, hit))[0]:
                 best[hit.store, hit.id] = score, hit

@@ -69,6 +69,11 @@ class Index(Protocol):
     async def search(self, query: str, stores: Sequence[StoreRef], limit: int) -> list[Hit]:
         """Return the best passages, one a document, best first. Any query gets an answer."""
 
+    async def search_each(
+        self, queries: Sequence[str], stores: Sequence[StoreRef], limit: int
+    ) -> list[list[Hit]]:
+        """Return what `search` finds for each query, with one look at the files for all of them."""
+
     def terms(self, text: str) -> int:
         """Count the words of a text that a search would go by; a Chinese sentence has many."""
 

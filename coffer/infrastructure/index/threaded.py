@@ -38,10 +38,23 @@ class ThreadedIndex:
         self._thread = trio.CapacityLimiter(1)
 
     async def search(self, query: str, stores: Sequence[StoreRef], limit: int) -> list[Hit]:
-        def work(index: SearchIndex) -> list[Hit]:
+        [hits] = await self.search_each([query], stores, limit)
+        return hits
+
+    async def search_each(
+        self, queries: Sequence[str], stores: Sequence[StoreRef], limit: int
+    ) -> list[list[Hit]]:
+        names = [store.name for store in stores]
+
+        def work(index: SearchIndex) -> list[list[Hit]]:
             index.reconcile([self._files(store) for store in stores])
-            matches = index.search(query, [store.name for store in stores], limit)
-            return [_hit(match.document, match.passage, match.score) for match in matches]
+            return [
+                [
+                    _hit(match.document, match.passage, match.score)
+                    for match in index.search(query, names, limit)
+                ]
+                for query in queries
+            ]
 
         return await self._run(work)
 

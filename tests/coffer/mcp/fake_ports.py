@@ -65,6 +65,11 @@ class FakeIndex:
         self.limits: list[int] = []
         self.queries: list[str] = []
 
+    async def search_each(
+        self, queries: Sequence[str], stores: Sequence[StoreRef], limit: int
+    ) -> list[list[Hit]]:
+        return [await self.search(query, stores, limit) for query in queries]
+
     async def search(self, query: str, stores: Sequence[StoreRef], limit: int) -> list[Hit]:
         self.searching.set()
         self.limits.append(limit)

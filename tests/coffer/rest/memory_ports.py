@@ -125,6 +125,11 @@ class MemoryIndex:
     tree: MemoryTree
     failure: Exception | None = None
 
+    async def search_each(
+        self, queries: Sequence[str], stores: Sequence[StoreRef], limit: int
+    ) -> list[list[Hit]]:
+        return [await self.search(query, stores, limit) for query in queries]
+
     async def search(self, query: str, stores: Sequence[StoreRef], limit: int) -> list[Hit]:
         if self.failure is not None:
             raise self.failure
