@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from coffer.application.agent_files import files_of, in_thread, one_change, put_in, take_out
+from coffer.application.agent_files import files_of, one_change, put_in, take_out
 from coffer.application.agents import audit, find_agent
+from coffer.application.threads import in_thread
 from coffer.domain.agents import Agent, HookStatus, McpStatus
 from coffer.domain.errors import UnsupportedAgentType
 from coffer.domain.facts import Caller

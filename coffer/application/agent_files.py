@@ -7,13 +7,14 @@ somebody edited, Coffer's own entries are taken out and the rest stays.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Literal
 
 import trio
 
+from coffer.application.threads import in_thread
 from coffer.domain.agents import Agent, AgentKind, Commands, FileChange
 from coffer.domain.errors import SettingsUnparsable
 from coffer.domain.originals import Original, original
@@ -21,8 +22,6 @@ from coffer.domain.ports import Ports
 
 Piece = Literal["native_memory", "mcp", "hooks"]
 PIECES: tuple[Piece, ...] = ("native_memory", "mcp", "hooks")
-
-T = TypeVar("T")
 
 _ONE_CHANGE = trio.Lock()
 
@@ -33,11 +32,6 @@ async def one_change() -> AsyncIterator[None]:
     async with _ONE_CHANGE:
         with trio.CancelScope(shield=True):
             yield
-
-
-async def in_thread(work: Callable[[], T]) -> T:
-    """Return what `work` returns, which reads or writes files."""
-    return await trio.to_thread.run_sync(work)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from coffer.application.agent_entries import hooks_status, mcp_status
-from coffer.application.agent_files import AgentFiles, files_of, in_thread
+from coffer.application.agent_files import AgentFiles, files_of
 from coffer.application.agents import native_memory, on_this_machine
+from coffer.application.threads import in_thread
 from coffer.domain.activity import Finding
 from coffer.domain.agents import HookStatus
 from coffer.domain.errors import SettingsUnparsable

@@ -8,15 +8,8 @@ from itertools import chain, count
 from operator import itemgetter
 from typing import Literal, cast
 
-from coffer.application.agent_files import (
-    AgentFiles,
-    files_of,
-    in_thread,
-    one_change,
-    put_in,
-    take_all_out,
-    take_out,
-)
+from coffer.application.agent_files import AgentFiles, files_of, one_change, put_in, take_all_out, take_out
+from coffer.application.threads import in_thread
 from coffer.domain.activity import AuditEvent
 from coffer.domain.agents import Agent, AgentKind, AgentType, Candidate, FileChange
 from coffer.domain.errors import (

@@ -78,7 +78,7 @@ async def edit_fact(
     Raises MemoryRejected, MemoryNotFound, and FileUnreadable where a rewrite would lose something.
     """
     insist = edit.allow_secret and caller.actor == "user"
-    text = None if edit.text is None else checked_text(edit.text, insist)
+    text = None if edit.text is None else await checked_text(edit.text, insist)
     title = None if edit.title is None else checked_line("title", edit.title, MAX_TITLE_CHARS)
     description = (
         None
@@ -86,7 +86,7 @@ async def edit_fact(
         else checked_line("description", edit.description, MAX_DESCRIPTION_CHARS)
     )
     if not insist:
-        refuse_secrets(f"{title or ''}\n{description or ''}")
+        await refuse_secrets(f"{title or ''}\n{description or ''}")
     current = await get_fact(ports, store, fact_id)
     now = ports.clock.now()
 

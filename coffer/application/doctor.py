@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from coffer.application.agent_findings import agent_findings
 from coffer.application.lane_files import lane_files
+from coffer.application.threads import in_thread
 from coffer.domain.activity import Finding
 from coffer.domain.ports import Ports
 from coffer.domain.secrets import find_secrets
@@ -37,24 +38,30 @@ async def diagnose(ports: Ports) -> list[Finding]:
 
 
 async def _rules_and_scenes(ports: Ports, store: StoreRef) -> list[Finding]:
-    found = []
-    for lane, read in _NOT_INDEXED.items():
-        for path, content in await lane_files(ports, store, lane):
-            reasons = [
-                f"seems to hold a secret ({secret.kind})"
-                for secret in find_secrets(content.decode(errors="replace"))[:1]
-            ]
-            try:
-                read(path, content)
-            except Unreadable as problem:
-                reasons.append(problem.reason)
-            found += [
-                Finding(
-                    "file",
-                    "warning",
-                    f"{path}: {reason}.",
-                    "Mend the file in an editor; what can't be read reaches no agent.",
-                )
-                for reason in reasons
-            ]
-    return found
+    files = [
+        (path, content, read)
+        for lane, read in _NOT_INDEXED.items()
+        for path, content in await lane_files(ports, store, lane)
+    ]
+    return await in_thread(
+        lambda: [
+            Finding(
+                "file",
+                "warning",
+                f"{path}: {reason}.",
+                "Mend the file in an editor; what can't be read reaches no agent.",
+            )
+            for path, content, read in files
+            for reason in _reasons(path, content, read)
+        ]
+    )
+
+
+def _reasons(path: str, content: bytes, read: Callable[[str, bytes], object]) -> Iterator[str]:
+    """Yield why a person should look at a file."""
+    for secret in find_secrets(content.decode(errors="replace"))[:1]:
+        yield f"seems to hold a secret ({secret.kind})"
+    try:
+        read(path, content)
+    except Unreadable as problem:
+        yield problem.reason

@@ -46,7 +46,7 @@ async def set_handoff(ports: Ports, caller: Caller, body: str) -> SavedScene:
     that is empty, too long, or holds a secret.
     """
     project, branch = await _branch_of(ports, caller)
-    text = checked_text(body, allow_secret=False, field="body")
+    text = await checked_text(body, allow_secret=False, field="body")
     scene = Scene(branch, ports.clock.now(), caller.agent, project.head, ports.machine, text)
     path = f"{project.store.folder}/{handoff_path(branch)}"
     change = Change(path, write_scene(scene))

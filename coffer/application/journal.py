@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from coffer.application.lane_files import lane_files, write_lane
 from coffer.application.remember import checked_text
 from coffer.application.scope import project_of
+from coffer.application.threads import in_thread
 from coffer.domain.activity import AuditEvent
 from coffer.domain.changes import Change, TreeView
 from coffer.domain.errors import ConfigInvalid, FileUnreadable, ScopeUnresolved
@@ -66,7 +68,7 @@ async def append_to(
         raise ConfigInvalid("name", "there is no global journal, a journal belongs to a project")
     if not body.strip():
         return None
-    text = checked_text(body, allow_secret=False)
+    text = await checked_text(body, allow_secret=False)
     now = ports.clock.now()
     entry = Entry(now, caller.agent or caller.actor, source, text)
     path = f"{store.folder}/{journal_path(day_of(now))}"
@@ -85,15 +87,18 @@ async def append_to(
 
 async def recent_entries(ports: Ports, store: StoreRef, limit: int) -> list[Entry]:
     """Return a store's newest entries first, at most `limit`; a file that can't be read is passed over."""
-    found: list[Entry] = []
-    for day in await days(ports, store):
-        if len(found) >= limit:
-            break
-        try:
-            found += reversed(read_journal(day.content, day.period).entries)
-        except Unreadable:
-            continue
-    return found[: max(0, limit)]
+    files = await days(ports, store)
+
+    def newest() -> list[Entry]:
+        found: list[Entry] = []
+        for day in files:
+            if len(found) >= limit:
+                break
+            with suppress(Unreadable):
+                found += reversed(read_journal(day.content, day.period).entries)
+        return found[: max(0, limit)]
+
+    return await in_thread(newest)
 
 
 async def days(ports: Ports, store: StoreRef) -> list[DayFile]:

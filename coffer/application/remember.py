@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from coffer.application.scope import config_of, new_store_changes, subject_line
+from coffer.application.threads import in_thread
 from coffer.domain.activity import AuditEvent
 from coffer.domain.changes import Change, ChangeSet, Planned, TreeView, etag_of
 from coffer.domain.errors import ConfigInvalid, MemoryNotFound, MemoryRejected
@@ -43,13 +44,13 @@ async def remember(
     Superseded facts move to the archive in the same commit.
     Raises MemoryRejected, ConfigInvalid, MemoryNotFound (an id to supersede), FileUnreadable.
     """
-    text = checked_text(new.text, new.allow_secret and caller.actor == "user")
+    text = await checked_text(new.text, new.allow_secret and caller.actor == "user")
     title = checked_line("title", new.title or "", MAX_TITLE_CHARS) or derive_title(text)
     description = checked_line(
         "description", new.description or "", MAX_DESCRIPTION_CHARS
     ) or derive_description(text)
     if not (new.allow_secret and caller.actor == "user"):
-        refuse_secrets(f"{title}\n{description}")
+        await refuse_secrets(f"{title}\n{description}")
     await ports.index.prepare(store)
     retired = [await _find(ports, store, fact_id) for fact_id in _ids(new.supersedes)]
     now, fact_id = ports.clock.now(), ports.clock.new_id()
@@ -102,7 +103,7 @@ async def remember(
     return replace(answer, fact=replace(answer.fact, pending_reason=written.pending_reason))
 
 
-def checked_text(text: str, allow_secret: bool, field: str = "text") -> str:
+async def checked_text(text: str, allow_secret: bool, field: str = "text") -> str:
     """Return `text` as a file will hold it; refuse an empty one and one that holds a secret."""
     if len(text) > FACT_CHARS[-1]:  # whatever the store allows; and looking for secrets takes a while
         raise MemoryRejected.too_long(len(text), FACT_CHARS[-1])
@@ -114,13 +115,13 @@ def checked_text(text: str, allow_secret: bool, field: str = "text") -> str:
     if not text:
         raise MemoryRejected.empty()
     if not allow_secret:
-        refuse_secrets(text)
+        await refuse_secrets(text)
     return text
 
 
-def refuse_secrets(text: str) -> None:
+async def refuse_secrets(text: str) -> None:
     """Raise MemoryRejected naming the kind of secret in `text`, never the secret."""
-    findings = find_secrets(text)
+    findings = await in_thread(lambda: find_secrets(text))
     if findings:
         raise MemoryRejected.secret(findings[0].kind)
 

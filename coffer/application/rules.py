@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from coffer.application.lane_files import lane_files, write_lane
 from coffer.application.remember import refuse_secrets
+from coffer.application.threads import in_thread
 from coffer.domain.activity import AuditEvent
 from coffer.domain.changes import Change, TreeView
 from coffer.domain.errors import FileUnreadable, MemoryNotFound, MemoryRejected
@@ -16,7 +18,7 @@ from coffer.domain.stores import Project, StoreRef
 from lanes.errors import Unreadable
 from lanes.layout import RULES
 from lanes.names import single_line
-from lanes.rules import Rule, accept_rule, append_rule, concatenate, read_rules
+from lanes.rules import Rule, RulesDocument, accept_rule, append_rule, concatenate, read_rules
 
 MAX_RULE_CHARS = 1000
 RULES_FILE = f"{RULES}/rules.md"
@@ -28,18 +30,25 @@ class RulesFile:
 
     path: str
     content: bytes
-    rules: tuple[Rule, ...]
+    document: RulesDocument
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        return self.document.rules
 
 
 async def rules_files(ports: Ports, store: StoreRef) -> list[RulesFile]:
     """Return a store's rules files by path; doctor names those that can't be read."""
-    found = []
-    for path, content in await lane_files(ports, store, RULES):
-        try:
-            found.append(RulesFile(path, content, read_rules(content).rules))
-        except Unreadable:
-            continue
-    return found
+    files = await lane_files(ports, store, RULES)
+
+    def readable() -> list[RulesFile]:
+        found = []
+        for path, content in files:
+            with suppress(Unreadable):
+                found.append(RulesFile(path, content, read_rules(content)))
+        return found
+
+    return await in_thread(readable)
 
 
 def rules_text(files: Sequence[RulesFile]) -> str | None:
@@ -59,7 +68,7 @@ async def add_rule(
         raise MemoryRejected.empty()
     if len(line) > MAX_RULE_CHARS:
         raise MemoryRejected.too_long(len(line), MAX_RULE_CHARS)
-    refuse_secrets(line)
+    await refuse_secrets(line)
 
     def decide(view: TreeView) -> Sequence[Change]:
         known = _accepted(view, store, line)

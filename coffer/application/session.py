@@ -16,7 +16,7 @@ from coffer.domain.ports import Ports
 from coffer.domain.stores import GLOBAL, Project, StoreRef
 from lanes.errors import Unreadable
 from lanes.knowledge import derive_title
-from lanes.rules import Rule, read_rules
+from lanes.rules import Rule
 
 SEEDED = (
     "## How this memory is used",
@@ -81,7 +81,7 @@ def _rules(store: StoreRef, files: Sequence[RulesFile]) -> list[_Section]:
     own: list[str] = []
     learned: list[str] = []
     for file in files:
-        for block in read_rules(file.content).blocks:
+        for block in file.document.blocks:
             if block.rule is None:
                 own += _prose(block.text)
             elif words := quote(block.rule.text, _RULE_BYTES):

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from coffer.application.agent_entries import advice
-from coffer.application.agent_files import AgentFiles, files_of, in_thread, one_change, put_back, put_in
+from coffer.application.agent_files import AgentFiles, files_of, one_change, put_back, put_in
 from coffer.application.agents import NewAgent, audit, enrol, on_this_machine, withdraw
+from coffer.application.threads import in_thread
 from coffer.domain.agents import Agent, FileChange
 from coffer.domain.errors import CofferError, ConfigInvalid
 from coffer.domain.facts import Caller

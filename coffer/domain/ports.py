@@ -170,5 +170,5 @@ class Ports:
     kinds: AgentKinds
     settings: SettingsFiles
     commands: Commands
-    machine: str = "localhost"
+    machine: str
     """This machine's name, as people know it."""

@@ -192,6 +192,7 @@ class Fakes:
             "state": self.state,
             "identity": self.identity,
             "clock": self.clock,
+            "machine": "laptop",
             **dict.fromkeys(("agents", "kinds", "settings", "commands")),  # MCP has nothing to do with them
         }
         return Ports(**parts)

@@ -331,6 +331,7 @@ def memory_ports() -> Ports:
         state=MemoryState(),
         identity=KnownProjects(),
         clock=clock,
+        machine="laptop",
         agents=MemoryAgents(),
         kinds=KnownAgents({}, "/nowhere"),
         settings=DiskSettings(clock.now),
