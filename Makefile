@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check verify lint types walls scenarios documents faults soak bench bench-retrieval format clean
+.PHONY: help setup run test check verify lint types walls scenarios documents faults soak converge bench bench-retrieval format clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -50,6 +50,9 @@ faults: $(READY) ## kill, starve and damage the real daemon at every step (minut
 
 soak: $(READY) ## a thousand kills at random moments of a mixed load (long)
 	$(BIN)/python -m bench.soak
+
+converge: $(READY) ## let machines edit apart, be killed and sync, a thousand times over (long)
+	$(BIN)/python -m tests.convergence --schedules 1000 --daemons 20
 
 bench: $(READY) ## measure speed, memory and disk beside git, ripgrep and bare Python
 	$(BIN)/python -m bench

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import footprint, index, recall, remember, start
+from bench import footprint, index, recall, remember, start, sync
 from bench.table import Row, machine, noise, show
 
 SECTIONS: dict[str, tuple[str, Callable[[Path], list[Row]]]] = {
@@ -17,6 +17,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Path], list[Row]]]] = {
     "recall": ("Recall", recall.measure),
     "index": ("Index", index.measure),
     "start": ("Start", start.measure),
+    "sync": ("Sync and history", sync.measure),
     "footprint": ("Footprint", footprint.measure),
 }
 

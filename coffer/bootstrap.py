@@ -20,11 +20,17 @@ from coffer.infrastructure.agents.commands import HOOK, SHIM
 from coffer.infrastructure.agents.kinds import KnownAgents
 from coffer.infrastructure.clock import SystemClock
 from coffer.infrastructure.identity import GitIdentity
+from coffer.infrastructure.index.past import PastIndex
 from coffer.infrastructure.index.threaded import ThreadedIndex
+from coffer.infrastructure.no_engine import NoEngine
 from coffer.infrastructure.settings.files import DiskSettings
 from coffer.infrastructure.state import SqliteState
+from coffer.infrastructure.sync_state import SqliteSync
 from coffer.infrastructure.tree_git import GitTree
 from coffer.infrastructure.tree_history import TreeHistory
+from coffer.infrastructure.tree_serving import TreeServing
+from coffer.infrastructure.tree_sync import TreeSync
+from gitsync.merge_lines import merge_lines
 
 
 @asynccontextmanager
@@ -39,6 +45,7 @@ async def open_ports(home: str, environ: Mapping[str, str]) -> AsyncIterator[Por
     tree = GitTree(root, clock, reached)
     state = SqliteState(os.path.join(home, "state.sqlite"), clock.now)
     index = ThreadedIndex(os.path.join(home, "index.sqlite"), root, _secret_in, reached)
+    sync = TreeSync(root, tree)
     await state.open()
     await tree.open()
     async with trio.open_nursery() as nursery:
@@ -48,6 +55,7 @@ async def open_ports(home: str, environ: Mapping[str, str]) -> AsyncIterator[Por
             yield Ports(
                 tree=tree,
                 history=TreeHistory(root),
+                past=PastIndex(root),
                 index=index,
                 state=state,
                 identity=GitIdentity(environ.get("HOME")),
@@ -56,7 +64,12 @@ async def open_ports(home: str, environ: Mapping[str, str]) -> AsyncIterator[Por
                 kinds=KnownAgents(environ, environ.get("HOME", home)),
                 settings=DiskSettings(clock.now),
                 commands=Commands(shim=_program(SHIM), hook=_program(HOOK)),
+                remote=sync,
+                sync_state=SqliteSync(state),
+                serving=TreeServing(root, tree, sync, environ),
+                engine=NoEngine(),
                 machine=socket.gethostname() or "localhost",
+                merge_lines=merge_lines,
             )
         finally:
             with trio.CancelScope(shield=True):

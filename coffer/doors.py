@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import trio
 
-from coffer.surfaces.rest.guard import Asgi, Message, Receive, Send
+from coffer.surfaces.rest.guard import GIT, Asgi, Message, Receive, Send
 
 FINAL_SECONDS = 5.0
 
@@ -30,16 +30,19 @@ class Late:
 
 
 class Switch:
-    """Send MCP's two addresses to the one application, and every other to REST."""
+    """Send MCP's two addresses and git's to their applications, and every other to REST."""
 
-    def __init__(self, rest: Asgi, mcp: Asgi) -> None:
+    def __init__(self, rest: Asgi, mcp: Asgi, git: Asgi) -> None:
         self._rest = rest
         self._mcp = mcp
+        self._git = git
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         match scope["type"], scope.get("path", "").rstrip("/"):
             case ("http", "/mcp") | ("websocket", "/mcp-stdio"):
                 await self._mcp(scope, receive, send)
+            case "http", path if path.startswith(GIT):
+                await self._git(scope, receive, send)
             case _:
                 await self._rest(scope, receive, send)
 

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from coffer.application.combine import consolidate
 from coffer.application.spool import drain
+from coffer.application.sync import Synchroniser
 from coffer.bootstrap import open_ports
 from coffer.domain.errors import CofferError
 from coffer.domain.ports import Ports
@@ -23,6 +25,7 @@ from coffer.doors import Late, ShieldFinalSend, Switch
 from coffer.http_server import HttpServer
 from coffer.infrastructure.runtime import Discovery, remove_discovery, rotate_token
 from coffer.infrastructure.spool import take
+from coffer.surfaces.git_http import GitApp
 from coffer.surfaces.rest.guard import Door, Guard
 
 if TYPE_CHECKING:
@@ -42,7 +45,7 @@ class Daemon:
         self._environ = environ
         self._found = found
         self._token = secret
-        self._rest, self._mcp = Late(), Late()
+        self._rest, self._mcp, self._git = Late(), Late(), Late()
         self._mcp_app: McpApp | None = None
         self._stopping = trio.Event()
         self._started = time.monotonic()
@@ -56,9 +59,13 @@ class Daemon:
             for server in servers:
                 nursery.start_soon(server.run)
             async with open_ports(self._home, self._environ) as ports, trio.open_nursery() as rooms:
-                rooms.start_soon(self._open_rest, ports)
+                sync = Synchroniser(ports)
+                rooms.start_soon(sync.run)
+                rooms.start_soon(self._open_rest, ports, sync)
                 rooms.start_soon(self._open_mcp, ports, rooms)
+                self._git.give(GitApp(ports))
                 rooms.start_soon(self._drain, ports)
+                rooms.start_soon(consolidate, ports)
                 try:
                     await self._stopping.wait()
                 finally:
@@ -73,7 +80,9 @@ class Daemon:
             nursery.cancel_scope.cancel()
 
     def _server(self, door: Door, listener: socket.socket) -> HttpServer:
-        app = Guard(Switch(self._rest, self._mcp), door, lambda: self._token, lambda: self._found.port)
+        app = Guard(
+            Switch(self._rest, self._mcp, self._git), door, lambda: self._token, lambda: self._found.port
+        )
         return HttpServer(ShieldFinalSend(app), listener)
 
     async def _heed_signals(self, *, task_status: trio.TaskStatus[None]) -> None:
@@ -82,7 +91,7 @@ class Daemon:
             async for _ in received:
                 self._stopping.set()
 
-    async def _open_rest(self, ports: Ports) -> None:
+    async def _open_rest(self, ports: Ports, sync: Synchroniser) -> None:
         await self._rest.asked.wait()
         await trio.to_thread.run_sync(_import, "coffer.surfaces.rest.app")
         from coffer.surfaces.rest.app import DaemonFacts, build_app
@@ -93,6 +102,7 @@ class Daemon:
             started=self._started,
             ready=lambda: True,
             rotate_token=self._rotate_token,
+            sync=sync,
         )
         app: Any = build_app(ports, facts)
         self._rest.give(app)

@@ -7,6 +7,14 @@
     maintenance  packing                                    identity   which project a folder belongs to
     distance     how far somebody's branch has moved        lost_blobs what git lost, written again
 
+Several machines:
+
+    remote       fetch and push, within limits              serve      for the user's own git, over HTTP
+    quarantine   what came, before it is let in             vet        look at it
+    ancestry     what two commits have in common            merge      two histories into one, in memory
+    merge_lines  two versions of a text into one
+    git_program  guarded  remote_dulwich  remote_address  remote_said    what talks to a remote, and what it says
+
 Below them, git's own formats and protocols, one each:
 
     objects  loose  packfile     blobs, trees, commits and how they lie on disk
@@ -16,5 +24,5 @@ Below them, git's own formats and protocols, one each:
     origin  remote_url  plain_files    a project's remote, read without running git
 
 `errors` has everything that is raised. pygit2 reads objects and answers what state the repository is in; what is
-written is written here, in git's order and under git's locks. No git program is run.
+written is written here, in git's order and under git's locks. The git program is run to talk to remotes alone.
 """

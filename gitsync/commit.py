@@ -13,7 +13,7 @@ would leave a staged removal. If git isn't free, the files are put in place all 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -24,10 +24,10 @@ from gitsync.plan import Adopt, Plan
 from gitsync.refs import BRANCH, NO_COMMIT
 from gitsync.repo import Repository
 from gitsync.staging import mend_index, write_index
-from gitsync.step import Step
+from gitsync.step import Join, Step
 from gitsync.worktree import index_entry, pending_paths, read
 
-__all__ = ["Outcome", "Step", "commit", "pending_paths"]
+__all__ = ["Join", "Outcome", "Step", "commit", "pending_paths", "transact"]
 
 _ATTEMPTS = 4
 _STATES = {"CHERRYPICK": "cherry-pick", "APPLY": "git am"}
@@ -102,9 +102,14 @@ def transact(
     install: Callable[[], None],
     adopt: Adopt,
     temporary: Sequence[str] = (),
-    paths: Iterable[str] = (),
+    paths: Collection[str] = (),
+    join: Join | None = None,
 ) -> Transacted:
-    """Do what `commit` says, and adopt what is uncommitted in `paths`. Without steps nothing is left waiting."""
+    """Do what `commit` says, and adopt what is uncommitted in `paths`. Without steps nothing is left waiting.
+
+    A `join` happens whole or not at all: while git isn't free nothing is put in place. `paths` are to name what it
+    changes. Raises BranchMoved when it was worked out against another commit than the branch is at by now.
+    """
     once = _Install(install)
     plan: Plan | None = None
     flushed = False
@@ -117,8 +122,8 @@ def transact(
                 drop_stuck(lock)
             try:
                 plan = Plan(repo)
-                plan.fill(steps, adopt, paths)
-                if plan.commits and not steps:
+                plan.fill(steps, adopt, paths, join)
+                if plan.commits and (join or not steps):
                     _look(repo, plan)
                 flushed = _prepare(repo, plan, temporary)
                 if plan.commits:
@@ -129,6 +134,10 @@ def transact(
             except (Blocked, Damaged) as obstacle:
                 reason = str(obstacle)
             break
+        if reason and join and not once.done:
+            if plan:
+                plan.discard()
+            return Transacted((), (), reason)
         if not once.done and not (plan and plan.record):
             _require_kept(repo, steps, reason or "")
         if not flushed:
@@ -138,7 +147,8 @@ def transact(
         if plan and not once.done and (not once.failure or isinstance(once.failure, WorkTreeChanged)):
             plan.discard()
         raise
-    folders = {os.path.dirname(os.path.join(repo.root, path)) for step in steps for path in step.edits}
+    edited = {path for step in steps for path in step.edits} | (set(paths) if join else set())
+    folders = {os.path.dirname(os.path.join(repo.root, path)) for path in edited}
     if not reason and plan and plan.commits:
         folders |= {os.path.dirname(repo.refs.branch), repo.folder}
     if folders:

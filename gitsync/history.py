@@ -1,25 +1,23 @@
 """What was committed: of a path, of a folder, of the whole tree.
 
-A folder that a commit left alone has the same id before and after, so most commits are passed by after reading
-a tree or two, however many files there are.
+A commit that left the path alone is passed by without reading a tree, see `changed_paths`.
 """
 
 from __future__ import annotations
 
-import heapq
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import pygit2
 
+from gitsync.changed_paths import past
 from gitsync.errors import UnknownCommit
 from gitsync.objects import Commit, Objects, blob_id
 from gitsync.repo import Repository
 from gitsync.step import Signature
 
-__all__ = ["Entry", "blob_id", "deleted_path", "history", "read_at"]
+__all__ = ["Entry", "blob_id", "deleted_path", "entry_of", "full_id", "history", "read_at"]
 
 _ABBREVIATED = re.compile(r"[0-9a-f]{4,40}", re.IGNORECASE)
 _TRAILER = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*): (.*)")
@@ -44,16 +42,20 @@ def history(repo: Repository, prefix: str = "", limit: int = 50, before: str | N
     With `before`, those that come after that commit in the list. A merge counts when it differs from all of its
     parents; its paths are what differs from the first. Raises UnknownCommit when `before` isn't a commit.
     """
-    skip_to = _full_id(repo, before) if before else None
+    skip_to = full_id(repo, before) if before else None
     parts = [part for part in prefix.split("/") if part]
+    inside = _below("/".join(parts))
     entries: list[Entry] = []
-    for commit, parents in _commits(repo):
+    for changed in past(repo):
         if skip_to:
-            skip_to = None if commit.id == skip_to else skip_to
+            skip_to = None if changed.commit == skip_to else skip_to
         elif len(entries) == limit:
             break
-        elif all(_differs(repo.objects, parent, commit.tree, parts) for parent in parents):
-            entries.append(_entry(repo.objects, commit, parents[0], "/".join(parts)))
+        elif paths := tuple(filter(inside, changed.paths)):
+            commit = repo.objects.commit(changed.commit)
+            others = (repo.objects.tree_of(parent) for parent in changed.parents[1:])
+            if all(_differs(repo.objects, other, commit.tree, parts) for other in others):
+                entries.append(entry_of(commit, paths))
     return entries
 
 
@@ -62,46 +64,36 @@ def read_at(repo: Repository, commit: str, path: str) -> bytes | None:
 
     Raises UnknownCommit.
     """
-    oid = repo.objects.blob_at(repo.objects.tree_of(_full_id(repo, commit)), path)
+    oid = repo.objects.blob_at(repo.objects.tree_of(full_id(repo, commit)), path)
     return repo.objects.read(oid) if oid else None
 
 
 def deleted_path(repo: Repository, prefix: str, suffix: str) -> str | None:
     """Return the path below the folder `prefix` that ends in `suffix` and was there last, None if none ever was."""
-    objects = repo.objects
-    parts = [part for part in prefix.split("/") if part]
-    start = "".join(f"{part}/" for part in parts)
-
-    def lost(old: str | None, new: str | None) -> str | None:
-        if not _differs(objects, old, new, parts):
-            return None
-        before, after = (_folder(objects, tree, parts) for tree in (old, new))
-        gone = (path for path, _, now in objects.differences(before, after, start) if now is None)
-        return next((path for path in gone if path.endswith(suffix)), None)
-
-    pairs = ((parent, commit.tree) for commit, parents in _commits(repo) for parent in parents)
-    for old, new in chain([(objects.tree_of(repo.head()), None)], pairs):
-        if path := lost(old, new):
-            return path
+    inside = _below(prefix.strip("/"))
+    for changed in past(repo):
+        found = [path for path in changed.paths if path.endswith(suffix) and inside(path)]
+        if found:
+            tree = repo.objects.tree_of(changed.commit)
+            return next((path for path in found if repo.objects.blob_at(tree, path)), found[0])
     return None
 
 
-def _commits(repo: Repository) -> Iterator[tuple[Commit, Sequence[str | None]]]:
-    """Yield each commit with the trees of its parents, or one None at the root; by time, newest first."""
-    objects = repo.objects
-    head = repo.head()
-    seen = {head}
-    waiting: list[tuple[int, int, Commit]] = []
-    if head:
-        heapq.heappush(waiting, (0, 0, objects.commit(head)))
-    while waiting:
-        _, _, commit = heapq.heappop(waiting)
-        parents = [objects.commit(parent) for parent in commit.parents]
-        yield commit, [parent.tree for parent in parents] or [None]
-        for parent in parents:
-            if parent.id not in seen:
-                seen.add(parent.id)
-                heapq.heappush(waiting, (-parent.time, len(seen), parent))
+def full_id(repo: Repository, commit: str) -> str:
+    """Return the whole id of a commit that is given by it or by the unique beginning of it; raises UnknownCommit."""
+    if not _ABBREVIATED.fullmatch(commit):
+        raise UnknownCommit(commit)
+    try:
+        found = repo.git[commit.lower()]
+    except (KeyError, ValueError, pygit2.GitError):
+        raise UnknownCommit(commit) from None
+    if not isinstance(found, pygit2.Commit):
+        raise UnknownCommit(commit)
+    return str(found.id)
+
+
+def _below(prefix: str) -> Callable[[str], bool]:
+    return lambda path: not prefix or path == prefix or path.startswith(f"{prefix}/")
 
 
 def _differs(objects: Objects, old: str | None, new: str | None, parts: Sequence[str]) -> bool:
@@ -113,23 +105,17 @@ def _differs(objects: Objects, old: str | None, new: str | None, parts: Sequence
     return old != new
 
 
-def _folder(objects: Objects, tree: str | None, parts: Sequence[str]) -> str | None:
-    for part in parts:
-        tree = objects.folder(tree).find(part, folder=True)
-    return tree
-
-
-def _entry(objects: Objects, commit: Commit, parent: str | None, prefix: str) -> Entry:
+def entry_of(commit: Commit, paths: tuple[str, ...] = ()) -> Entry:
+    """Return what a commit tells of itself, and of these paths."""
     text = commit.message.decode("utf-8", "replace").strip()
     author = _AUTHOR.match(commit.author.decode("utf-8", "replace"))
-    paths = (path for path, _, _ in objects.differences(parent, commit.tree))
     return Entry(
         commit=commit.id,
         time=commit.time,
         subject=commit.subject,
         trailers=_trailers(text),
         author=Signature(author[1], author[2]) if author else Signature("", ""),
-        paths=tuple(path for path in paths if not prefix or path == prefix or path.startswith(prefix + "/")),
+        paths=paths,
     )
 
 
@@ -138,15 +124,3 @@ def _trailers(message: str) -> dict[str, str]:
     *above, last = message.split("\n\n")
     found = [_TRAILER.fullmatch(line) for line in last.splitlines()]
     return {match[1]: match[2] for match in found if match} if above and all(found) else {}
-
-
-def _full_id(repo: Repository, commit: str) -> str:
-    if not _ABBREVIATED.fullmatch(commit):
-        raise UnknownCommit(commit)
-    try:
-        found = repo.git[commit.lower()]
-    except (KeyError, ValueError, pygit2.GitError):
-        raise UnknownCommit(commit) from None
-    if not isinstance(found, pygit2.Commit):
-        raise UnknownCommit(commit)
-    return str(found.id)

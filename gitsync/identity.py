@@ -17,7 +17,7 @@ from gitsync.origin import origin_of
 from gitsync.plain_files import Signature, read_plain, signature
 from gitsync.remote_url import normalise_remote
 
-__all__ = ["Checkout", "checkout", "normalise_remote", "project_key"]
+__all__ = ["Checkout", "checkout", "normalise_remote", "path_key", "project_key"]
 
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 _OBJECT_ID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -65,12 +65,15 @@ def checkout(cwd: str, home: str | None) -> Checkout | None:
 
 
 def project_key(checkout: Checkout) -> str:
-    """Return the text whose hash is the project's id: `remote:` and the origin, else the path of its root.
+    """Return the text whose hash is the project's id: `remote:` and the origin, else the path of its root."""
+    return path_key(checkout) if checkout.remote is None else f"remote:{checkout.remote}"
+
+
+def path_key(checkout: Checkout) -> str:
+    """Return the text whose hash is the id of a project without a remote.
 
     Bytes of a path that aren't UTF-8 are written as `\\xNN`, so that the text can always be encoded.
     """
-    if checkout.remote is not None:
-        return f"remote:{checkout.remote}"
     return os.fsencode(checkout.root).decode("utf-8", "backslashreplace")
 
 

@@ -30,6 +30,11 @@ def loose_objects(repo: Repository) -> int:
     return loose + sum(objects_in(index) for index in _small_packs(repo))
 
 
+def small_packs(repo: Repository) -> int:
+    """Return how many packs hold but a few commits each, as fetching leaves them; every one slows down reading."""
+    return len(_small_packs(repo))
+
+
 def pack(repo: Repository) -> int:
     """Pack what `loose_objects` counts and return how many objects that was; 0 while the user's git is at work.
 

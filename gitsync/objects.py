@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import pygit2
+from pygit2.enums import ObjectType
 
 from gitsync.errors import Damaged
 
@@ -106,6 +108,16 @@ class Objects:
         """Tell whether there is an object of this id, whole or broken."""
         return oid in self.fresh or oid in self._odb
 
+    def size(self, oid: str, kind: Literal["blob", "tree"]) -> int:
+        """Return how long a blob or tree is, without inflating it; raises Damaged when it is missing or another."""
+        try:
+            made, size = self._odb.read_header(oid)
+        except (KeyError, ValueError, OSError, pygit2.GitError) as error:
+            raise Damaged(f"git object {oid} can't be read") from error
+        if made != (ObjectType.BLOB if kind == "blob" else ObjectType.TREE):
+            raise Damaged(f"git object {oid} isn't a {kind}")
+        return size
+
     def folder(self, oid: str | None) -> Folder:
         """Return a tree's entries; None is a tree that isn't there."""
         if oid is None or oid == EMPTY_TREE:
@@ -144,6 +156,12 @@ class Objects:
             if at is None:
                 return None
         return self.folder(at).find(name, folder=False)
+
+    def folder_at(self, tree: str | None, path: str) -> str | None:
+        """Return the id of the folder at `path`, None when there is none; the empty path is the tree itself."""
+        for part in path.split("/") if path else ():
+            tree = self.folder(tree).find(part, folder=True) if tree else None
+        return tree
 
     def child(self, tree: str, name: str) -> str | None:
         """Return the id of whatever has this name in a tree, without taking the tree apart."""
@@ -221,12 +239,12 @@ class Objects:
         return oid
 
     def add_commit(
-        self, tree: str, parent: str | None, author: bytes, committer: bytes, message: bytes
+        self, tree: str, parents: Sequence[str], author: bytes, committer: bytes, message: bytes
     ) -> str:
-        lines = [b"tree " + tree.encode(), b"author " + author, b"committer " + committer, b"", message]
-        if parent:
-            lines.insert(1, b"parent " + parent.encode())
-        oid = self._add(b"commit", b"\n".join(lines))
+        above = [b"tree " + tree.encode(), *(b"parent " + parent.encode() for parent in parents)]
+        oid = self._add(
+            b"commit", b"\n".join([*above, b"author " + author, b"committer " + committer, b"", message])
+        )
         self._last = (oid, tree)
         return oid
 

@@ -1,7 +1,7 @@
 """What a transaction is going to commit, worked out before any lock is taken.
 
 On top of the branch come, in this order: the chains that wait (see `records`), what a person left uncommitted
-in the paths that are touched, as theirs, and one commit for each step.
+in the paths that are touched, as theirs, another history that is taken in, and one commit for each step.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from contextlib import suppress
 from itertools import chain, pairwise
 
 from gitsync import worktree
-from gitsync.errors import Blocked, Damaged
+from gitsync.errors import Blocked, BranchMoved, Damaged
 from gitsync.loose import write_object
 from gitsync.objects import Commit, Edits, blob_id
 from gitsync.packfile import write_pack
 from gitsync.records import Record, records, write_record
 from gitsync.refs import BRANCH
 from gitsync.repo import Repository
-from gitsync.step import Step
+from gitsync.step import Join, Step
 
 # Above this many new objects, one pack is cheaper to write and to flush than as many files.
 _LOOSE_AT_MOST = 40
@@ -49,10 +49,12 @@ class Plan:
         self._waiting = records(repo.scratch)
         self._read: dict[str, tuple[str | None, bytes | None]] = {}
 
-    def fill(self, steps: Sequence[Step], adopt: Adopt, paths: Iterable[str] = ()) -> None:
-        """Work out the chain for `steps`; also adopt what is uncommitted in their paths and in `paths`.
+    def fill(
+        self, steps: Sequence[Step], adopt: Adopt, paths: Iterable[str] = (), join: Join | None = None
+    ) -> None:
+        """Work out the chain for `join` and `steps`; also adopt what is uncommitted in their paths and `paths`.
 
-        Raises OSError when a file of the work tree can't be read.
+        Raises OSError when a file of the work tree can't be read, BranchMoved when `join` comes too late.
         """
         for record in self._waiting:
             self._replay(record)
@@ -68,6 +70,8 @@ class Plan:
         if foreign:
             step = adopt(foreign)
             self._add_step(step, step.edits)
+        if join:
+            self._join(join)
         self.ids = [self._add_step(step, step.edits) for step in steps]
         self.changes = {path: new for path, _, new in self._objects.differences(self.base_tree, self._tree)}
 
@@ -116,19 +120,19 @@ class Plan:
         """
         objects = self._objects
         try:
-            commits = objects.first_parents(record.tip, record.base)
+            commits = self._chain(record)
             trees = [objects.tree_of(record.base), *(commit.tree for commit in commits)]
             diffs = [list(objects.differences(old, new)) for old, new in pairwise(trees)]
         except Damaged:
             return  # somebody pruned it: what is on disk will be adopted
         for path, _, new in chain.from_iterable(diffs):
             self.versions[path].add(new)
-        if record.installed and record.base == self.tip:
+        last = {path: new for path, _, new in chain.from_iterable(diffs)}
+        there = {path for path, new in last.items() if record.installed or self._is_in_place(path, new)}
+        if record.base == self.tip and there == last.keys():
             self.commits += commits
             self.tip, self._tree = record.tip, trees[-1]
             return
-        last = {path: new for path, _, new in chain.from_iterable(diffs)}
-        there = {path for path, new in last.items() if record.installed or self._is_in_place(path, new)}
         for commit, diff in zip(commits, diffs):
             edits = {
                 path: new
@@ -136,6 +140,26 @@ class Plan:
                 if path in there and objects.blob_at(self._tree, path) == old
             }
             self._add(edits, commit.author, commit.time, commit.message)
+
+    def _chain(self, record: Record) -> list[Commit]:
+        """Return the commits of a chain, oldest first; of one that took in another history, the last alone."""
+        try:
+            commits = self._objects.first_parents(record.tip, record.base)
+            if all(len(commit.parents) < 2 for commit in commits):
+                return commits
+        except Damaged:
+            pass
+        return [self._objects.commit(record.tip)]
+
+    def _join(self, join: Join) -> None:
+        if self.tip != join.onto:
+            raise BranchMoved("the branch has moved on")
+        if join.step:
+            self._add_step(join.step, join.step.edits, join.commit)
+        else:
+            commit = self._objects.commit(join.commit)
+            self.commits.append(commit)
+            self.tip, self._tree = commit.id, commit.tree
 
     def _is_in_place(self, path: str, oid: str | None) -> bool:
         if self._on_disk(path)[0] == oid:
@@ -167,18 +191,23 @@ class Plan:
                 self._read[path] = (_UNKNOWN, None)
         return self._read[path]
 
-    def _add_step(self, step: Step, edits: Mapping[str, bytes | None]) -> str | None:
+    def _add_step(
+        self, step: Step, edits: Mapping[str, bytes | None], joined: str | None = None
+    ) -> str | None:
         message = step.message.replace("\0", "").rstrip("\n") + "\n"
         blobs = {path: None if data is None else self._objects.add_blob(data) for path, data in edits.items()}
-        return self._add(blobs, step.author.line(step.time), step.time, message.encode("utf-8", "replace"))
+        author = step.author.line(step.time)
+        return self._add(blobs, author, step.time, message.encode("utf-8", "replace"), joined)
 
-    def _add(self, edits: Edits, author: bytes, time: int, message: bytes) -> str | None:
-        """Add a commit unless it would change nothing; return the id of the last one."""
+    def _add(
+        self, edits: Edits, author: bytes, time: int, message: bytes, joined: str | None = None
+    ) -> str | None:
+        """Add a commit unless it would change nothing and joins nothing; return the id of the last one."""
         tree = self._objects.add_tree(self._tree, edits)
-        if tree != self._tree:
+        if tree != self._tree or joined:
             committer = self._repo.committer.line(time)
-            oid = self._objects.add_commit(tree, self.tip, author, committer, message)
-            parents = (self.tip,) if self.tip else ()
+            parents = tuple(parent for parent in (self.tip, joined) if parent)
+            oid = self._objects.add_commit(tree, parents, author, committer, message)
             self.commits.append(Commit(oid, tree, parents, author, time, message))
             self.tip, self._tree = oid, tree
         return self.tip

@@ -15,6 +15,7 @@ from gitsync.loose import loose_objects_in
 from gitsync.lost_blobs import restore_blobs
 from gitsync.maintenance import PACKING
 from gitsync.plan import Adopt
+from gitsync.quarantine import INCOMING
 from gitsync.records import records
 from gitsync.refs import BRANCH
 from gitsync.repo import Repository
@@ -81,6 +82,8 @@ def _clean(repo: Repository) -> Iterator[str]:
         for entry in os.scandir(repo.scratch):
             if entry.name.startswith(_OURS):
                 os.unlink(entry.path)
+            elif entry.name.startswith(INCOMING):
+                shutil.rmtree(entry.path, ignore_errors=True)
     shutil.rmtree(os.path.join(repo.scratch, PACKING), ignore_errors=True)
     objects = os.path.join(repo.folder, "objects")
     for entry in os.scandir(objects):

@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 from gitsync.errors import Blocked, Damaged
 from gitsync.objects import Commit
+from gitsync.scratch import write_new
 from gitsync.step import Signature
 
 BRANCH = "refs/heads/main"
@@ -74,6 +76,16 @@ class Refs:
             with open(path, "ab", buffering=0) as file:
                 file.write("".join(lines).encode("utf-8", "surrogateescape"))
         os.replace(self.branch_lock, self.branch)
+
+    def put(self, name: str, commit: str) -> None:
+        """Point a ref of our own, one that no other program writes, at a commit."""
+        path = os.path.join(self.folder, *name.split("/"))
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        beside = f"{path}.lock"  # git looks past such a name, should a crash leave it
+        write_new(beside, commit.encode() + b"\n")
+        with open(beside, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(beside, path)
 
     def logged(self) -> list[str]:
         """Return the commits that the branch has been at, newest first."""

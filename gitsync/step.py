@@ -1,4 +1,4 @@
-"""One change with its author, which becomes one commit."""
+"""One change with its author, which becomes one commit; and another history that the branch takes in."""
 
 from __future__ import annotations
 
@@ -29,3 +29,16 @@ class Step:
     message: str
     author: Signature
     time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Another history to take in, worked out against the branch at `onto` and refused anywhere else.
+
+    With a step, its edits on top of `onto` become a commit with both as parents. Without one the branch moves
+    up to `commit`, which has to descend from `onto`.
+    """
+
+    commit: str
+    onto: str | None
+    step: Step | None

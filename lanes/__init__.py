@@ -13,6 +13,8 @@ journal       what happened, a file a day
 handoff       where the work on a branch stands
 store_config  store.yaml
 times         the one form of a time
+merging       two versions of any file into one, by its lane: merged_notes, merged_rules, merged_journal,
+              merged_config; below them union, of two lists
 landmarks     headings, fenced code and tables of a markdown text
 passages      markdown into pieces that recall can quote
 """

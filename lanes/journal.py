@@ -85,6 +85,14 @@ def read_journal(data: bytes, day: str | None = None) -> JournalDay:
     return _read(_text(data)[1], day)
 
 
+def raw_entries(data: bytes) -> tuple[str, list[tuple[Entry, str]]]:
+    """Return what stands before the first marker, and each marked entry with its lines as they stand there.
+
+    Raises `Unreadable`.
+    """
+    return _cut(_text(data)[1])
+
+
 def append_entry(data: bytes | None, day: str, entry: Entry) -> bytes | None:
     """Put an entry into a day's file behind those that aren't later, leaving every other line alone.
 
@@ -128,15 +136,22 @@ def _text(data: bytes) -> tuple[str, str]:
 
 
 def _read(text: str, day: str | None) -> JournalDay:
-    heads = list(_heads(text))
-    ends = [head.start for head in heads[1:]] + [len(text)]
-    preamble = text[: heads[0].start] if heads else text
+    preamble, marked = _cut(text)
     heading = _HEADING.match(preamble)
     day = day or (heading[1] if heading else None)
     start = utc_time(f"{day}T00:00:00Z") or ""
     by_hand = Entry(start, "user", _BY_HAND, _body(preamble[heading.end() if heading else 0 :]))
-    marked = (replace(head.entry, body=_body(text[head.end : end])) for head, end in zip(heads, ends))
-    return JournalDay(day, tuple(entry for entry in (by_hand, *marked) if entry.body), preamble)
+    entries = (by_hand, *(entry for entry, _ in marked))
+    return JournalDay(day, tuple(entry for entry in entries if entry.body), preamble)
+
+
+def _cut(text: str) -> tuple[str, list[tuple[Entry, str]]]:
+    heads = list(_heads(text))
+    ends = [head.start for head in heads[1:]] + [len(text)]
+    return text[: heads[0].start] if heads else text, [
+        (replace(head.entry, body=_body(text[head.end : end])), text[head.start : end])
+        for head, end in zip(heads, ends)
+    ]
 
 
 def _heads(text: str) -> Iterator[_Head]:

@@ -140,6 +140,11 @@ def rewrite_note(
     return file_text.encode(frontmatter.update(content, changes, None if text is None else body))
 
 
+def renamed_note(data: bytes, new_id: str) -> bytes:
+    """Give a fact or topic another id, and nothing else. Raises `Unreadable`."""
+    return file_text.encode(frontmatter.update(file_text.decode(data), {"id": new_id}))
+
+
 def storable(text: str) -> str:
     """Return a text as a file holds it: stripped, and no longer looking like an unfinished merge.
 

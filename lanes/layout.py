@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Collection
 from unicodedata import normalize
@@ -49,6 +50,19 @@ def store_of(tree_path: str) -> tuple[str, str] | None:
     elif first != "global":
         return None
     return (first, rest) if rest else None
+
+
+def portable_path(path: str) -> str:
+    """Return a path of the tree with every name that not all machines can hold replaced, always the same way."""
+    return "/".join(name if is_portable(name) else _portable(name) for name in path.split("/"))
+
+
+def _portable(name: str) -> str:
+    stem, dot, ending = name.rpartition(".")
+    if ending.lower() != "md":
+        stem, dot, ending = name, "", ""
+    digest = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()
+    return f"{slug(stem)}-{digest[:8]}{dot}{ending}"
 
 
 def inbox_path(created_at: str, filename: str) -> str:

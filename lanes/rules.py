@@ -141,12 +141,28 @@ def concatenate(files: Sequence[tuple[str, bytes]]) -> str:
     return joined
 
 
+def pieces(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where each line begins and ends; fenced code or a comment over several lines counts as one.
+
+    What nothing closes is read line by line, and so is everything after it.
+    """
+    position, whole = 0, True
+    while position < len(text):
+        end = _line_end(text, position)
+        if whole and (opening := _SOLID.match(text, position)):
+            closing = _closing(opening[1]).search(text, end if opening[1] else opening.end() - 2)
+            whole = closing is not None
+            end = _line_end(text, closing.end()) if closing else end
+        yield position, end
+        position = end
+
+
 def _blocks(text: str) -> Iterator[Block]:
     """Cut a text into blocks; one that isn't a rule reaches to the next that is."""
     start = 0
     inside: int | None = None  # the indentation of the bullet that `start` stands at
     gap = 0  # where the empty lines below that bullet begin, or 0
-    for position, end in _pieces(text):
+    for position, end in pieces(text):
         piece = text[position:end]
         blank = not piece.strip()
         indent = _indent(piece)
@@ -170,22 +186,6 @@ def _blocks(text: str) -> Iterator[Block]:
         start = rule_end
     if start < len(text):
         yield Block(text[start:], None)
-
-
-def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where each line begins and ends; fenced code or a comment over several lines counts as one.
-
-    What nothing closes is read line by line, and so is everything after it.
-    """
-    position, whole = 0, True
-    while position < len(text):
-        end = _line_end(text, position)
-        if whole and (opening := _SOLID.match(text, position)):
-            closing = _closing(opening[1]).search(text, end if opening[1] else opening.end() - 2)
-            whole = closing is not None
-            end = _line_end(text, closing.end()) if closing else end
-        yield position, end
-        position = end
 
 
 def _closing(fence: str | None) -> re.Pattern[str]:

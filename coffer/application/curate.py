@@ -12,6 +12,7 @@ from coffer.application.remember import (
     refuse_secrets,
 )
 from coffer.application.scope import config_of, subject_line
+from coffer.application.topics import with_index
 from coffer.domain.activity import AuditEvent
 from coffer.domain.changes import Change, ChangeSet, Planned, TreeView, etag_of
 from coffer.domain.errors import (
@@ -27,7 +28,7 @@ from coffer.domain.ports import Ports
 from coffer.domain.stores import StoreRef
 from lanes import lane_of
 from lanes.errors import Unreadable
-from lanes.knowledge import read_note, render_index, rewrite_note
+from lanes.knowledge import rewrite_note
 from lanes.layout import INDEX_FILE, KNOWLEDGE, STORE_FILE
 from lanes.names import is_fact_id
 from lanes.store_config import update_config
@@ -49,15 +50,20 @@ async def list_facts(
     ports: Ports, store: StoreRef, lane: str | None = None, limit: int = 50, offset: int = 0
 ) -> tuple[list[Fact], int]:
     """Return a page of a store's facts and topics, newest first, and how many there are."""
+    check_page(lane, limit, offset)
+    facts, total = await ports.index.facts(store, lane, limit, offset)
+    pending = await ports.tree.pending()
+    return [_marked(fact, pending) for fact in facts], total
+
+
+def check_page(lane: str | None, limit: int, offset: int) -> None:
+    """Raise ConfigInvalid for what can't be a page of facts."""
     if lane not in (None, "inbox", "topic"):
         raise ConfigInvalid("lane", f"{lane!r} isn't inbox or topic")
     if not 1 <= limit <= MAX_PAGE:
         raise ConfigInvalid("limit", f"{limit} isn't between 1 and {MAX_PAGE}")
     if offset < 0:
         raise ConfigInvalid("offset", f"{offset} is below 0")
-    facts, total = await ports.index.facts(store, lane, limit, offset)
-    pending = await ports.tree.pending()
-    return [_marked(fact, pending) for fact in facts], total
 
 
 async def get_fact(ports: Ports, store: StoreRef, fact_id: str) -> Fact:
@@ -180,32 +186,8 @@ def _change_set(
     op: str, title: str, caller: Caller, store: StoreRef, view: TreeView, changes: list[Change]
 ) -> ChangeSet:
     """Return the operation, with INDEX.md brought along when it touches a topic document."""
-    folder = f"{store.folder}/"
-    if any(
-        (lane := lane_of(change.path.removeprefix(folder))) and lane.name == "topic" for change in changes
-    ):
-        changes = [*changes, Change(folder + INDEX_FILE, _index_after(view, folder, changes))]
+    changes = with_index(view, store, changes)
     return ChangeSet(op, subject_line(op, title), store.name, caller, tuple(changes))
-
-
-def _index_after(view: TreeView, folder: str, changes: list[Change]) -> bytes | None:
-    """Return INDEX.md as it reads once `changes` are made; None when no topic is left."""
-    contents: dict[str, bytes | None] = dict.fromkeys(view.files(folder + KNOWLEDGE), b"")
-    contents |= {change.path: change.content for change in changes}
-    topics = []
-    for path, content in sorted(contents.items()):
-        inside = path.removeprefix(folder)
-        lane = lane_of(inside)
-        if lane is None or lane.name != "topic" or content is None:
-            continue
-        try:
-            note = read_note(inside, content or view.read(path) or b"")
-        except Unreadable:
-            continue
-        topics.append(
-            (inside.removeprefix(f"{KNOWLEDGE}/").removesuffix(".md"), note.title, note.description)
-        )
-    return render_index(topics).encode() if topics else None
 
 
 def _marked(fact: Fact, pending: dict[str, str]) -> Fact:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 
 from coffer.application.agent_findings import agent_findings
 from coffer.application.lane_files import lane_files
+from coffer.application.merge_scan import split_findings
+from coffer.application.sync import sync_findings
 from coffer.application.threads import in_thread
 from coffer.domain.activity import Finding
 from coffer.domain.ports import Ports
@@ -33,6 +35,8 @@ async def diagnose(ports: Ports) -> list[Finding]:
         *await ports.tree.findings(),
         *await ports.index.findings(),
         *files,
+        *await split_findings(ports),
+        *await sync_findings(ports),
         *await agent_findings(ports),
     ]
 

@@ -7,9 +7,9 @@ from datetime import datetime
 
 from coffer.application.lane_files import lane_files, write_lane
 from coffer.application.remember import checked_text
-from coffer.application.scope import project_of
+from coffer.application.scope import project_of, project_store
 from coffer.domain.activity import AuditEvent
-from coffer.domain.changes import Change
+from coffer.domain.changes import Change, TreeView
 from coffer.domain.errors import NoBranch, ScopeUnresolved
 from coffer.domain.facts import Caller
 from coffer.domain.ports import Ports
@@ -48,11 +48,14 @@ async def set_handoff(ports: Ports, caller: Caller, body: str) -> SavedScene:
     project, branch = await _branch_of(ports, caller)
     text = await checked_text(body, allow_secret=False, field="body")
     scene = Scene(branch, ports.clock.now(), caller.agent, project.head, ports.machine, text)
-    path = f"{project.store.folder}/{handoff_path(branch)}"
-    change = Change(path, write_scene(scene))
-    await write_lane(ports, caller, project.store, project, "handoff", branch, lambda view: [change])
-    ports.state.audit(AuditEvent("handoff_set", caller, project.store.name, {"chars": len(text)}))
-    return SavedScene(scene, path)
+    content = write_scene(scene)
+
+    def decide(view: TreeView, store: StoreRef) -> list[Change]:
+        return [Change(f"{store.folder}/{handoff_path(branch)}", content)]
+
+    store, _ = await write_lane(ports, caller, project.store, project, "handoff", branch, decide)
+    ports.state.audit(AuditEvent("handoff_set", caller, store.name, {"chars": len(text)}))
+    return SavedScene(scene, f"{store.folder}/{handoff_path(branch)}")
 
 
 async def resume(ports: Ports, caller: Caller) -> Resumed:
@@ -61,10 +64,11 @@ async def resume(ports: Ports, caller: Caller) -> Resumed:
         project, branch = await _branch_of(ports, caller)
     except ScopeUnresolved as unresolved:
         return Resumed(False, reason=unresolved.message)
+    store = await project_store(ports, project)
     try:
-        saved = await saved_scene(ports, project.store, branch)
+        saved = await saved_scene(ports, store, branch)
     except Unreadable as problem:
-        path = f"{ports.tree.root}/{project.store.folder}/{handoff_path(branch)}"
+        path = f"{ports.tree.root}/{store.folder}/{handoff_path(branch)}"
         return Resumed(False, reason=f"The handoff in {path} can't be read ({problem.reason}).")
     if saved is None:
         return Resumed(False, reason=f"No handoff was saved for the branch {branch}.")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from coffer.application.curate import get_fact
+from coffer.application.live_store import in_live_store
 from coffer.application.remember import fact_from
-from coffer.application.scope import subject_line
+from coffer.application.scope import new_store_changes, settings_of, subject_line
+from coffer.application.topics import with_index
 from coffer.domain.activity import AuditEvent
 from coffer.domain.changes import Change, ChangeSet, Planned, TreeView
 from coffer.domain.errors import ConfigInvalid, FileUnreadable, MemoryNotFound
@@ -14,7 +16,7 @@ from coffer.domain.facts import Caller, CommitInfo, Fact, Version
 from coffer.domain.ports import Ports
 from coffer.domain.stores import StoreRef
 from lanes.errors import Unreadable
-from lanes.layout import KNOWLEDGE
+from lanes.layout import KNOWLEDGE, store_folder
 from lanes.names import is_fact_id, is_ulid
 
 MAX_COMMITS = 500
@@ -24,12 +26,17 @@ async def store_history(
     ports: Ports, store: StoreRef, path: str | None = None, limit: int = 50, before: str | None = None
 ) -> list[CommitInfo]:
     """Return the commits that touched a store, or one path inside it, newest first."""
-    if not 1 <= limit <= MAX_COMMITS:
-        raise ConfigInvalid("limit", f"{limit} isn't between 1 and {MAX_COMMITS}")
+    _check_limit(limit)
     if path is not None and (path.startswith("/") or ".." in path.split("/") or "\0" in path):
         raise ConfigInvalid("path", "must be a path inside the store")
     prefix = f"{store.folder}/{path.strip('/')}" if path else store.folder
     return await ports.history.commits(prefix, limit, before)
+
+
+async def whole_history(ports: Ports, limit: int = 50, before: str | None = None) -> list[CommitInfo]:
+    """Return the commits of the whole memory tree, newest first."""
+    _check_limit(limit)
+    return await ports.history.commits("", limit, before)
 
 
 async def fact_history(ports: Ports, store: StoreRef, fact_id: str, limit: int = 50) -> list[Version]:
@@ -45,6 +52,7 @@ async def fact_history(ports: Ports, store: StoreRef, fact_id: str, limit: int =
                 op=info.op,
                 actor=info.actor,
                 agent=info.agent,
+                session=info.session,
                 subject=info.subject,
                 path=path,
                 text=None if content is None else _text(store, path, content),
@@ -55,8 +63,16 @@ async def fact_history(ports: Ports, store: StoreRef, fact_id: str, limit: int =
 
 async def restore_fact(ports: Ports, caller: Caller, store: StoreRef, fact_id: str, commit: str) -> Fact:
     """Put a fact's file back as it was at `commit`, as a new commit; the present version stays in history."""
+
+    async def write(store: StoreRef) -> Fact:
+        return await _restored(ports, caller, store, fact_id, commit)
+
+    return await in_live_store(ports, store, None, write)
+
+
+async def _restored(ports: Ports, caller: Caller, store: StoreRef, fact_id: str, commit: str) -> Fact:
     path = await _path_of(ports, store, fact_id)
-    content = await ports.history.read_at(commit, path)
+    content = await _as_of(ports, store, path, commit)
     if content is None:
         raise MemoryNotFound(f"Fact {fact_id!r} as of commit {commit}", f"store {store.name}")
     try:
@@ -65,15 +81,28 @@ async def restore_fact(ports: Ports, caller: Caller, store: StoreRef, fact_id: s
         raise FileUnreadable(f"{path} as of {commit}", problem.reason) from problem
 
     def plan(view: TreeView) -> Planned[Fact]:
+        first = new_store_changes(view, store, None)
         if view.read(path) == content:
             return Planned(fact)
         ports.index.note(store, fact.text, path)
         subject = subject_line("restore", fact.title)
-        return Planned(fact, ChangeSet("restore", subject, store.name, caller, (Change(path, content),)))
+        changes = with_index(view, store, [*first, Change(path, content)])
+        return Planned(fact, ChangeSet("restore", subject, store.name, caller, tuple(changes)))
 
     fact, written = await ports.tree.write(plan)
     ports.state.audit(AuditEvent("memory_updated", caller, store.name, {"chars": len(fact.text)}))
     return replace(fact, pending_reason=written.pending_reason)
+
+
+async def _as_of(ports: Ports, store: StoreRef, path: str, commit: str) -> bytes | None:
+    """Return a file as it was, also in a store that it came from by a merge; None when there was none."""
+    inside = path.removeprefix(store.folder)
+    config = await settings_of(ports, store)
+    for folder in (store.folder, *map(store_folder, config.merged_identities)):
+        content = await ports.history.read_at(commit, folder + inside)
+        if content is not None:
+            return content
+    return None
 
 
 async def _path_of(ports: Ports, store: StoreRef, fact_id: str) -> str:
@@ -88,6 +117,11 @@ async def _path_of(ports: Ports, store: StoreRef, fact_id: str) -> str:
         if path is None:
             raise
         return path
+
+
+def _check_limit(limit: int) -> None:
+    if not 1 <= limit <= MAX_COMMITS:
+        raise ConfigInvalid("limit", f"{limit} isn't between 1 and {MAX_COMMITS}")
 
 
 def _text(store: StoreRef, path: str, content: bytes) -> str:

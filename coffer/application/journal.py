@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from coffer.application.lane_files import lane_files, write_lane
 from coffer.application.remember import checked_text
-from coffer.application.scope import project_of
+from coffer.application.scope import project_of, project_store
 from coffer.application.threads import in_thread
 from coffer.domain.activity import AuditEvent
 from coffer.domain.changes import Change, TreeView
@@ -52,7 +52,7 @@ class JournalService:
             project = await project_of(self._ports, Caller(folder=cwd))
         except ScopeUnresolved:
             return []
-        return await recent_entries(self._ports, project.store, limit)
+        return await recent_entries(self._ports, await project_store(self._ports, project), limit)
 
 
 async def append_to(
@@ -71,16 +71,17 @@ async def append_to(
     text = await checked_text(body, allow_secret=False)
     now = ports.clock.now()
     entry = Entry(now, caller.agent or caller.actor, source, text)
-    path = f"{store.folder}/{journal_path(day_of(now))}"
 
-    def decide(view: TreeView) -> Sequence[Change]:
+    def decide(view: TreeView, store: StoreRef) -> Sequence[Change]:
+        path = f"{store.folder}/{journal_path(day_of(now))}"
         try:
             content = append_entry(view.read(path), day_of(now), entry)
         except Unreadable as problem:
             raise FileUnreadable(path, problem.reason) from problem
         return [] if content is None else [Change(path, content)]
 
-    if await write_lane(ports, caller, store, project, "journal", derive_title(text), decide):
+    store, changed = await write_lane(ports, caller, store, project, "journal", derive_title(text), decide)
+    if changed:
         ports.state.audit(AuditEvent("journal_append", caller, store.name, {"chars": len(text)}))
     return entry
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from coffer.application.past import moment_of
 from coffer.domain.errors import ConfigInvalid
 from coffer.domain.facts import MAX_QUERY_CHARS, Hit
 from coffer.domain.ports import Ports
@@ -14,7 +15,7 @@ MAX_TOP_K = 20
 
 
 async def recall(
-    ports: Ports, stores: Sequence[StoreRef], query: str, top_k: int = DEFAULT_TOP_K
+    ports: Ports, stores: Sequence[StoreRef], query: str, top_k: int = DEFAULT_TOP_K, at: str | None = None
 ) -> list[Hit]:
     """Return the best passages of `stores`, best first; files changed by anybody are seen as they are now.
 
@@ -22,8 +23,13 @@ async def recall(
     an empty list means that nothing shares a word with it.
     Whatever a store's retrieval modes ask for, what can't run here (vectors without an embedder)
     leaves the keyword answer.
+    With `at`, a commit or a time, the answer is that of the memory as it was then.
     """
-    return await ports.index.search(query[:MAX_QUERY_CHARS], stores, max(1, min(MAX_TOP_K, top_k)))
+    query, limit = query[:MAX_QUERY_CHARS], max(1, min(MAX_TOP_K, top_k))
+    if at is None:
+        return await ports.index.search(query, stores, limit)
+    moment = await moment_of(ports, at, "at")
+    return await ports.past.search(moment.commit, query, stores, limit) if moment else []
 
 
 def stores_for(store: StoreRef, scope: Scope) -> list[StoreRef]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from coffer.application.scope import config_of, new_store_changes, subject_line
+from coffer.application.live_store import in_live_store
+from coffer.application.scope import config_of, new_store_changes, stores_beside, subject_line
 from coffer.application.threads import in_thread
 from coffer.domain.activity import AuditEvent
 from coffer.domain.changes import Change, ChangeSet, Planned, TreeView, etag_of
@@ -51,13 +52,27 @@ async def remember(
     ) or derive_description(text)
     if not (new.allow_secret and caller.actor == "user"):
         await refuse_secrets(f"{title}\n{description}")
+    looked_at = NewFact(text, title, description, _ids(new.supersedes))
+
+    async def write(store: StoreRef) -> Remembered:
+        return await _remembered(ports, caller, store, looked_at, project)
+
+    return await in_live_store(ports, store, project, write)
+
+
+async def _remembered(
+    ports: Ports, caller: Caller, store: StoreRef, new: NewFact, project: Project | None
+) -> Remembered:
+    """Write a text that was looked at, with its title and description."""
+    text, title, description = new.text, new.title or "", new.description or ""
     await ports.index.prepare(store)
-    retired = [await _find(ports, store, fact_id) for fact_id in _ids(new.supersedes)]
+    beside = await stores_beside(ports, project, store) if project is not None and new.supersedes else []
+    retired = [await _find(ports, (store, *beside, GLOBAL), fact_id) for fact_id in new.supersedes]
     now, fact_id = ports.clock.now(), ports.clock.new_id()
 
     def plan(view: TreeView) -> Planned[tuple[Remembered, bool]]:
-        settings = view.read(f"{store.folder}/{STORE_FILE}")
-        limit = config_of(settings, store).max_fact_chars
+        first = new_store_changes(view, store, project)
+        limit = config_of(view.read(f"{store.folder}/{STORE_FILE}"), store).max_fact_chars
         if len(text) > limit:
             raise MemoryRejected.too_long(len(text), limit)
         changes: list[Change] = []
@@ -74,7 +89,7 @@ async def remember(
                 now=now,
             )
             path = f"{store.folder}/{inbox_path(now, fact_filename(title, fact_id))}"
-            changes += [*new_store_changes(view, store, project), Change(path, content)]
+            changes += [*first, Change(path, content)]
             ports.index.note(store, text, path)
             answer = Remembered(fact_from(store, path, content), "created")
         else:
@@ -83,7 +98,7 @@ async def remember(
             if old.path != answer.fact.path:
                 changes += _archived(view, old, now, [change.path for change in changes])
         return Planned(
-            (answer, settings is None),
+            (answer, bool(first)),
             ChangeSet(
                 "remember", subject_line("remember", answer.fact.title), store.name, caller, tuple(changes)
             )
@@ -164,14 +179,14 @@ def _ids(supersedes: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(supersedes))
 
 
-async def _find(ports: Ports, store: StoreRef, fact_id: str) -> Fact:
-    """Return the fact to retire, from the store written to or the global one (recall offers both)."""
+async def _find(ports: Ports, stores: Sequence[StoreRef], fact_id: str) -> Fact:
+    """Return the fact to retire, from the store written to or another that recall offers with it."""
     if is_fact_id(fact_id):
-        for candidate in dict.fromkeys((store, GLOBAL)):
+        for candidate in dict.fromkeys(stores):
             fact = await ports.index.fact(candidate, fact_id)
             if fact is not None:
                 return fact
-    raise MemoryNotFound(f"Fact {fact_id!r}", f"store {store.name}")
+    raise MemoryNotFound(f"Fact {fact_id!r}", f"store {stores[0].name}")
 
 
 def _held(ports: Ports, view: TreeView, store: StoreRef, text: str) -> Fact | None:

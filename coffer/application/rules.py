@@ -70,11 +70,12 @@ async def add_rule(
         raise MemoryRejected.too_long(len(line), MAX_RULE_CHARS)
     await refuse_secrets(line)
 
-    def decide(view: TreeView) -> Sequence[Change]:
+    def decide(view: TreeView, store: StoreRef) -> Sequence[Change]:
         known = _accepted(view, store, line)
         return [_appended(view, store, line)] if known is None else known
 
-    if await write_lane(ports, caller, store, project, "rule", line, decide):
+    store, changed = await write_lane(ports, caller, store, project, "rule", line, decide)
+    if changed:
         ports.state.audit(AuditEvent("memory_added", caller, store.name, {"lane": RULES, "chars": len(line)}))
     return Rule(line)
 
@@ -83,13 +84,13 @@ async def accept_learned(ports: Ports, caller: Caller, store: StoreRef, text: st
     """Make a learned rule the user's own; raise MemoryNotFound when no learned rule reads like `text`."""
     line = single_line(text)
 
-    def decide(view: TreeView) -> Sequence[Change]:
+    def decide(view: TreeView, store: StoreRef) -> Sequence[Change]:
         changes = _accepted(view, store, line)
         if not changes:
             raise MemoryNotFound(f"A learned rule {line[:80]!r}", f"store {store.name}")
         return changes
 
-    await write_lane(ports, caller, store, None, "accept", line, decide)
+    store, _ = await write_lane(ports, caller, store, None, "accept", line, decide)
     ports.state.audit(AuditEvent("memory_updated", caller, store.name, {"lane": RULES, "chars": len(line)}))
     return Rule(line)
 

@@ -1,12 +1,13 @@
-"""Which stores a request means: the caller's project, the global store, or both."""
+"""Which stores a request means: the caller's project, the global store, or both; and where a project's memory is."""
 
 from __future__ import annotations
 
+from coffer.application.retired import StoreRetired, has_settings, survivor, survivor_in
 from coffer.domain.changes import Change, TreeView
 from coffer.domain.errors import ConfigInvalid, FileUnreadable, ScopeUnresolved
 from coffer.domain.facts import Caller
 from coffer.domain.ports import Ports
-from coffer.domain.stores import GLOBAL, Project, Scope, StoreRef
+from coffer.domain.stores import GLOBAL, Project, Scope, StoreRef, store_named
 from lanes.errors import Unreadable
 from lanes.layout import STORE_FILE
 from lanes.store_config import StoreConfig, read_config, update_config
@@ -30,7 +31,7 @@ async def project_of(ports: Ports, caller: Caller) -> Project:
 
 
 async def stores_in_scope(ports: Ports, caller: Caller, scope: Scope) -> list[StoreRef]:
-    """Return the stores to read. With `both`, a caller outside every project still reads the global one."""
+    """Return the stores to search. With `both`, a caller outside every project still searches the global one."""
     if scope == "global":
         return [GLOBAL]
     try:
@@ -39,7 +40,37 @@ async def stores_in_scope(ports: Ports, caller: Caller, scope: Scope) -> list[St
         if scope == "project":
             raise
         return [GLOBAL]
-    return [project.store] if scope == "project" else [project.store, GLOBAL]
+    store = await project_store(ports, project)
+    own = [store, *await stores_beside(ports, project, store)]
+    return own if scope == "project" else [*own, GLOBAL]
+
+
+async def project_store(ports: Ports, project: Project) -> StoreRef:
+    """Return the store to read a project's memory from; nothing is created or moved.
+
+    The one by the project's id or the one that this was merged into. As long as there is neither, the one by its
+    path, from before it had a remote.
+    """
+    if await has_settings(ports, project.store):
+        return project.store
+    stores = await ports.tree.stores()
+    store = await survivor(ports, project.store)
+    if store != project.store or store in stores or project.path_store is None:
+        return store
+    earlier = await survivor(ports, project.path_store)
+    return earlier if earlier in stores else store
+
+
+async def stores_beside(ports: Ports, project: Project, store: StoreRef) -> list[StoreRef]:
+    """Return what else holds memory of a project read from `store`.
+
+    That is the store by its path until it is moved, and one that was written from the same root on this machine,
+    when the origin had another address.
+    """
+    roots = await ports.state.roots()
+    known = [store_named(name) for name, root in sorted(roots.items()) if root == project.root]
+    candidates = dict.fromkeys([*([project.path_store] if project.path_store else []), *known])
+    return [one for one in candidates if one != store and await has_settings(ports, one)]
 
 
 def config_of(data: bytes | None, store: StoreRef) -> StoreConfig:
@@ -64,10 +95,15 @@ async def settings_of(ports: Ports, store: StoreRef) -> StoreConfig:
 
 
 def new_store_changes(view: TreeView, store: StoreRef, project: Project | None) -> list[Change]:
-    """Return what the first write to a store adds: its store.yaml, with the remote that others know it by."""
+    """Return what the first write to a store adds: its store.yaml, with the remote that others know it by.
+
+    Raises StoreRetired when the store was merged into another; `coffer.application.live_store` then goes on there.
+    """
     path = f"{store.folder}/{STORE_FILE}"
     if view.read(path) is not None:
         return []
+    if (holder := survivor_in(view, store)) != store:
+        raise StoreRetired(store, holder)
     remote = project.remote if project is not None and project.store == store else None
     return [Change(path, update_config(None, {"remote": remote}))]
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from coffer.application.handoff import saved_scene
 from coffer.application.journal import recent_entries
 from coffer.application.rules import RulesFile, rules_files
+from coffer.application.scope import project_store
 from coffer.domain.agents import Budget
 from coffer.domain.errors import CofferError
 from coffer.domain.framing import Frame, fitting, has_room, less, quote, spoken_day
 from coffer.domain.ports import Ports
-from coffer.domain.stores import GLOBAL, Project, StoreRef
+from coffer.domain.stores import GLOBAL, StoreRef
 from lanes.errors import Unreadable
 from lanes.knowledge import derive_title
 from lanes.rules import Rule
@@ -64,15 +65,16 @@ async def session_context(ports: Ports, folder: str | None, budget: Budget) -> s
     project = await ports.identity.project(folder) if folder else None
     frame = Frame(ports.clock.new_id()[-8:])
     room = less(budget, frame.opening, *SEEDED, frame.closing)
-    stores = [GLOBAL] if project is None else [project.store, GLOBAL]
-    sections = [section for store in stores for section in _rules(store, await rules_files(ports, store))]
+    store = None if project is None else await project_store(ports, project)
+    stores = [GLOBAL] if store is None else [store, GLOBAL]
+    sections = [section for one in stores for section in _rules(one, await rules_files(ports, one))]
     told: list[str] = []
     for place, section in enumerate(sections, 1):
         kept = [line for later in sections[place:] for line in later.least()]
         lines = section.told(less(room, *kept))
         room = less(room, *lines)
         told += lines
-    index = [] if project is None else await _index(ports, project, room)
+    index = [] if project is None or store is None else await _index(ports, store, project.branch, room)
     return frame.around([*told, *SEEDED, *index])
 
 
@@ -132,13 +134,13 @@ def _capped(lines: Sequence[str]) -> list[str]:
     return kept
 
 
-async def _index(ports: Ports, project: Project, room: Budget) -> list[str]:
+async def _index(ports: Ports, store: StoreRef, branch: str | None, room: Budget) -> list[str]:
     """Return what the project's memory is about, as titles; nothing when there is no room, or nothing to tell."""
     room = Budget(min(room.bytes, MAX_INDEX_BYTES), room.tokens)
     try:
-        titles, total = await _titles(ports, project.store)
-        entries = await recent_entries(ports, project.store, MAX_JOURNAL_LINES)
-        waiting = await _waiting(ports, project)
+        titles, total = await _titles(ports, store)
+        entries = await recent_entries(ports, store, MAX_JOURNAL_LINES)
+        waiting = await _waiting(ports, store, branch)
     except (CofferError, OSError):
         return []
     head = ["## Project memory (via Coffer)", "Titles only; coffer__recall finds the texts."]
@@ -158,10 +160,10 @@ async def _index(ports: Ports, project: Project, room: Budget) -> list[str]:
     return [*head, *(["Known topics:", *known] if known else []), *tail]
 
 
-async def _waiting(ports: Ports, project: Project) -> list[str]:
+async def _waiting(ports: Ports, store: StoreRef, branch: str | None) -> list[str]:
     """Return the line that tells of a handoff for the project's present branch; its text is for who asks."""
     try:
-        saved = await saved_scene(ports, project.store, project.branch) if project.branch else None
+        saved = await saved_scene(ports, store, branch) if branch else None
     except Unreadable:
         return []
     if saved is None:
@@ -169,8 +171,8 @@ async def _waiting(ports: Ports, project: Project) -> list[str]:
     scene = saved.scene
     by = f" by {quote(scene.agent, _NAME_BYTES)}" if scene.agent else ""
     on = f" on {spoken_day(scene.updated_at)}" if scene.updated_at else ""
-    branch = quote(scene.branch, _NAME_BYTES)
-    return [f"A handoff for the branch {branch} waits, saved{by}{on}: coffer__resume() shows it."]
+    name = quote(scene.branch, _NAME_BYTES)
+    return [f"A handoff for the branch {name} waits, saved{by}{on}: coffer__resume() shows it."]
 
 
 async def _titles(ports: Ports, store: StoreRef) -> tuple[list[str], int]:

@@ -4,6 +4,7 @@
     ├── Refused                     the request can be mended by whoever sent it
     │   ├── ConfigInvalid           a field or parameter has the wrong shape
     │   ├── StoreNotFound           not a legal store name, or a store that must exist and doesn't
+    │   ├── StoreMergeInvalid       two stores that can't become one
     │   ├── MemoryNotFound          no such fact or version
     │   ├── MemoryRejected          the text itself: empty, too long, or holding a secret
     │   ├── StaleWrite              the fact changed since it was read
@@ -14,6 +15,8 @@
     │   ├── UnsupportedAgentType    a type that Coffer doesn't know, or that can't do what was asked
     │   ├── SettingsUnparsable      another program's file that can't be edited without risk
     │   ├── SettingsChanged         another program's file was edited while Coffer was about to
+    │   ├── UndoConflict            later work stands on what is to be undone
+    │   ├── SyncPaused              a person has to say yes to something first
     │   ├── Unauthorized            no token, or a wrong one
     │   ├── ForbiddenOrigin         a host, origin or content type that no client of ours sends
     │   └── PayloadTooLarge
@@ -21,6 +24,7 @@
         ├── FileUnreadable          rewriting the file would lose something in it
         ├── StoreReadOnly           the memory tree can't be written
         ├── DiskFull
+        ├── SyncFailed              the remote can't be reached, or what it holds can't be taken in
         ├── StateTooNew             state.sqlite was written by a newer Coffer
         └── Internal                a fault of ours; the log has its id
 
@@ -29,7 +33,7 @@ Surfaces translate these once, by `code`; nothing below a surface knows of HTTP 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 
 class CofferError(Exception):
@@ -63,6 +67,13 @@ class StoreNotFound(Refused):
             "names are `global` or `project-` and 26 characters.",
             store=name,
         )
+
+
+class StoreMergeInvalid(Refused):
+    code = "MEMORY_STORE_MERGE_INVALID"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"{problem}; name two different stores of projects.")
 
 
 class MemoryNotFound(Refused):
@@ -173,6 +184,32 @@ class SettingsChanged(Refused):
         super().__init__(f"{path} was edited at the same time; it was left as it is. Try again.", path=path)
 
 
+class UndoConflict(Refused):
+    """`details.later` holds the commits that stand in the way, newest first, each with `subject` and `time`."""
+
+    code = "UNDO_CONFLICT"
+
+    def __init__(self, commit: str, paths: Sequence[str], later: Sequence[Mapping[str, str]]) -> None:
+        newest = f", by “{later[0]['subject']}” ({later[0]['commit'][:12]})" if later else ""
+        super().__init__(
+            f"Commit {commit[:12]} can't be undone: {', '.join(paths[:3])} was changed since{newest}. "
+            "Undo that first, or edit the file.",
+            paths=list(paths),
+            later=list(later),
+        )
+
+
+class SyncPaused(Refused):
+    """Sync waits for a person's yes. `reason` names the question, `subjects` exactly what it is asked about."""
+
+    code = "SYNC_PAUSED"
+
+    def __init__(self, reason: str, question: str, subjects: tuple[str, ...]) -> None:
+        super().__init__(f"{question} `coffer sync accept {reason}` says yes.", reason=reason)
+        self.reason = reason
+        self.subjects = subjects
+
+
 class Unauthorized(Refused):
     code = "UNAUTHORIZED"
 
@@ -225,6 +262,13 @@ class DiskFull(Unable):
         super().__init__(
             f"The disk that holds {path} is full; nothing was written. Free some space.", path=path
         )
+
+
+class SyncFailed(Unable):
+    code = "SYNC_FAILED"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
 
 
 class StateTooNew(Unable):

@@ -76,6 +76,7 @@ class Version:
     op: str | None
     actor: str | None
     agent: str | None
+    session: str | None
     subject: str
     path: str
     text: str | None
@@ -90,5 +91,6 @@ class CommitInfo:
     op: str | None
     actor: str | None
     agent: str | None
+    session: str | None
     subject: str
     paths: tuple[str, ...]

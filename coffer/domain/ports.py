@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -10,7 +10,11 @@ from coffer.domain.activity import AuditEvent, Finding, Invocation
 from coffer.domain.agents import AgentKinds, Agents, Commands, SettingsFiles
 from coffer.domain.changes import Plan, Written
 from coffer.domain.facts import CommitInfo, Fact, Hit
+from coffer.domain.history import BlamedLine, FileDiff, Moment, Operation
+from coffer.domain.merges import Evidence, Verdict
 from coffer.domain.stores import Project, StoreRef
+from coffer.domain.sync import Exchange, Kept, RemoteSettings, SyncRun
+from lanes.merging import MergeLines
 
 T = TypeVar("T")
 
@@ -43,6 +47,9 @@ class Tree(Protocol):
     async def files(self, folder: str) -> list[tuple[str, int]]:
         """Return tree-relative path and size of every file below `folder`."""
 
+    async def written(self) -> None:
+        """Wait until something was written since the last call."""
+
     async def pending(self) -> dict[str, str]:
         """Return the paths that are saved but not committed, with the reason."""
 
@@ -61,6 +68,36 @@ class History(Protocol):
 
     async def deleted_path(self, prefix: str, suffix: str) -> str | None:
         """Return the newest path in history below `prefix` that ends in `suffix`."""
+
+    async def moment(self, commit: str) -> Moment:
+        """Return a commit, given by its id or the unique beginning of it."""
+
+    async def moment_at(self, time: str) -> Moment | None:
+        """Return the newest commit not later than a time, None when there was none yet."""
+
+    async def differences(self, old: str | None, new: str | None, folder: str) -> tuple[list[FileDiff], int]:
+        """Return how files below `folder` differ between two commits, and how many do; None is before the first.
+
+        No more than can be shown are returned.
+        """
+
+    async def operation(self, commit: str) -> Operation:
+        """Return what one commit changed."""
+
+    async def blame(self, path: str) -> list[BlamedLine] | None:
+        """Return who wrote each line of a file, as last committed; None when it isn't committed."""
+
+
+class Past(Protocol):
+    """What the index would have answered when a commit was the newest."""
+
+    async def search(self, commit: str, query: str, stores: Sequence[StoreRef], limit: int) -> list[Hit]:
+        """Return the best passages of then, one a document, best first."""
+
+    async def facts(
+        self, commit: str, store: StoreRef, lane: str | None, limit: int, offset: int
+    ) -> tuple[list[Fact], int]:
+        """Return a page of the facts of then, newest first, and how many there were."""
 
 
 class Index(Protocol):
@@ -129,6 +166,81 @@ class State(Protocol):
     def found_root(self, store: str, root: str) -> None:
         """Record where a project lives on this machine."""
 
+    def forget_root(self, store: str) -> None:
+        """Forget where a store's project lives."""
+
+
+class Remote(Protocol):
+    """The memory tree on another machine or a host, reached by git."""
+
+    async def check(self, url: str) -> str:
+        """Return an address that can be synced with; raises ConfigInvalid."""
+
+    async def exchange(self, url: str, accepted: Collection[tuple[str, str]]) -> Exchange:
+        """Make both sides the same; raises SyncPaused where a person has to be asked, and SyncFailed."""
+
+    async def tip(self) -> str | None:
+        """Return the newest commit of this machine."""
+
+    async def kept_since(self, commit: str | None) -> list[tuple[str, str]]:
+        """Return path and time of each file that a merge after `commit` kept although one side had removed it."""
+
+    async def distance(self, url: str) -> tuple[int, int]:
+        """Return how many commits this machine is ahead of the remote as last seen, and behind it."""
+
+
+class Serving(Protocol):
+    """The memory tree as a repository that the user's own git reads from and may push to."""
+
+    async def refs(self, protocol: str, write: Callable[[bytes], Awaitable[None]]) -> None:
+        """Write what a reader is offered."""
+
+    async def upload(self, request: bytes, protocol: str, write: Callable[[bytes], Awaitable[None]]) -> None:
+        """Write the answer to a reader's request."""
+
+    async def push_refs(self) -> bytes:
+        """Return what somebody who wants to push is offered."""
+
+    async def push(self, request: bytes) -> bytes:
+        """Land a push, and return what whoever pushed is told."""
+
+
+class SyncState(Protocol):
+    """What this machine knows of its remote, kept across restarts."""
+
+    async def settings(self) -> RemoteSettings | None:
+        """Return where the memory is synced to, None while sync is off."""
+
+    async def save_settings(self, settings: RemoteSettings | None) -> None:
+        """Set the remote, or with None: forget it, its last run, and every yes."""
+
+    async def runs(self) -> tuple[SyncRun | None, str | None]:
+        """Return the last run, and when one last succeeded."""
+
+    async def note_run(self, run: SyncRun) -> None:
+        """Record a run."""
+
+    async def accepted(self) -> Collection[tuple[str, str]]:
+        """Return what a person has said yes to: the reason and the subject."""
+
+    async def accept(self, reason: str, subjects: Collection[str]) -> None:
+        """Record a person's yes."""
+
+    async def push_allowed(self) -> bool:
+        """Tell whether the user's own git may push to the tree that is served."""
+
+    async def allow_push(self, allowed: bool) -> None:
+        """Allow or forbid that."""
+
+    async def kept(self) -> list[Kept]:
+        """Return the files that stayed although another machine had removed them."""
+
+    async def keep(self, kept: Kept) -> None:
+        """Record such a file."""
+
+    async def settle(self, path: str) -> None:
+        """Forget such a file: somebody has decided about it."""
+
 
 class Identity(Protocol):
     """Which project a folder is part of."""
@@ -138,6 +250,16 @@ class Identity(Protocol):
 
     async def commits_since(self, root: str, commit: str, head: str) -> int | None:
         """Return how many commits of a project lead from `commit` to `head`; None when they can't be counted."""
+
+
+class Engine(Protocol):
+    """The language model that Coffer itself may ask."""
+
+    async def available(self) -> bool:
+        """Tell whether there is one."""
+
+    async def same_project(self, one: Evidence, other: Evidence) -> Verdict | None:
+        """Judge whether two stores are one project's; None for an answer that can't be used."""
 
 
 class Clock(Protocol):
@@ -162,6 +284,7 @@ class Ports:
 
     tree: Tree
     history: History
+    past: Past
     index: Index
     state: State
     identity: Identity
@@ -170,5 +293,11 @@ class Ports:
     kinds: AgentKinds
     settings: SettingsFiles
     commands: Commands
+    remote: Remote
+    sync_state: SyncState
+    serving: Serving
+    engine: Engine
     machine: str
     """This machine's name, as people know it."""
+    merge_lines: MergeLines
+    """How two versions of a text become one, line by line; None where both changed the same lines."""

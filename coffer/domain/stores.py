@@ -54,6 +54,11 @@ def store_named(name: str) -> StoreRef:
     return StoreRef(match[1])
 
 
+def store_at(folder: str) -> StoreRef:
+    """Return the store that has a folder of the memory tree, `global` or `projects/<id>`."""
+    return GLOBAL if folder == GLOBAL.folder else StoreRef(folder.rpartition("/")[2])
+
+
 def project_id(key: str) -> str:
     """Return the permanent id of the project identified by `key` (`remote:…` or an absolute path).
 
@@ -65,13 +70,18 @@ def project_id(key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """The project that a folder belongs to, as this machine sees it."""
+    """The project that a folder belongs to, as this machine sees it.
+
+    `store` is the one by its id; its memory may be in another, which `coffer.application.scope` finds.
+    `path_store` is the one by the root's path, for a project that is known by its remote.
+    """
 
     store: StoreRef
     root: str
     branch: str | None
     head: str | None
     remote: str | None
+    path_store: StoreRef | None = None
 
 
 @dataclass(frozen=True, slots=True)

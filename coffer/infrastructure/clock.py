@@ -19,7 +19,7 @@ class SystemClock:
         self._tail = b""
 
     def now(self) -> str:
-        return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return time_of(int(time.time()))
 
     def milliseconds(self) -> int:
         with self._lock:
@@ -39,3 +39,8 @@ class SystemClock:
                 number = (int.from_bytes(self._tail, "big") + 1 + os.urandom(1)[0]) % (1 << 80)
                 self._tail = number.to_bytes(10, "big")
             return ulid(self._last, self._tail)
+
+
+def time_of(seconds: int) -> str:
+    """Return a Unix time as ISO 8601 UTC in whole seconds."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

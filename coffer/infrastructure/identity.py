@@ -8,7 +8,7 @@ import trio
 
 from coffer.domain.stores import Project, StoreRef, project_id
 from gitsync.distance import commits_since
-from gitsync.identity import checkout, project_key
+from gitsync.identity import checkout, path_key, project_key
 
 
 class GitIdentity:
@@ -35,4 +35,5 @@ class GitIdentity:
             branch=found.branch,
             head=found.head,
             remote=found.remote,
+            path_store=None if found.remote is None else StoreRef(project_id(path_key(found))),
         )

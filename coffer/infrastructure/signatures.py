@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import getpass
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from coffer.domain.changes import ChangeSet
 from coffer.domain.facts import Caller
 from gitsync.repo import Signature
 from lanes.names import single_line, slug
 
+KEPT = "Coffer-Kept: "
 COFFER = Signature("Coffer", "coffer@localhost")
 
 
@@ -42,6 +43,17 @@ def message_of(operation: ChangeSet) -> str:
     if caller.session:
         trailers["Coffer-Session"] = single_line(caller.session)[:200]
     return _message(operation.subject, trailers)
+
+
+def join_message(subject: str, kept: Sequence[str]) -> str:
+    """Return the message of a commit that takes in another machine's; `kept` are paths that it had removed."""
+    told = "".join(f"{KEPT}{path}\n" for path in kept)
+    return _message(subject, {"Coffer-Op": "sync", "Coffer-Actor": "system"}) + told
+
+
+def kept_in(message: str) -> list[str]:
+    """Return the paths that a commit of `join_message` names as kept."""
+    return [line.removeprefix(KEPT) for line in message.splitlines() if line.startswith(KEPT)]
 
 
 def edit_message(edits: Mapping[str, bytes | None]) -> str:

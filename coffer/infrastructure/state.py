@@ -41,6 +41,11 @@ MIGRATIONS: tuple[Sequence[str], ...] = (
         "CREATE TABLE originals (path TEXT PRIMARY KEY, written TEXT NOT NULL, head INTEGER NOT NULL,"
         " tail INTEGER NOT NULL, middle BLOB)",
     ),
+    (
+        "CREATE TABLE sync (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+        "CREATE TABLE sync_accepted (reason TEXT NOT NULL, subject TEXT NOT NULL, PRIMARY KEY (reason, subject))",
+        "CREATE TABLE sync_kept (path TEXT PRIMARY KEY, etag TEXT NOT NULL, since TEXT NOT NULL)",
+    ),
 )
 
 Row = tuple[str, tuple[Any, ...]]
@@ -107,6 +112,10 @@ class SqliteState:
             return
         self._roots[store] = root
         self.put("INSERT OR REPLACE INTO roots (store, root) VALUES (?, ?)", store, root)
+
+    def forget_root(self, store: str) -> None:
+        if self._roots.pop(store, None) is not None:
+            self.put("DELETE FROM roots WHERE store = ?", store)
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────
 

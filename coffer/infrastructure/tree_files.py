@@ -128,6 +128,12 @@ class TreeFiles:
             os.unlink(name, dir_fd=fd)
         self._reached("renamed")
 
+    def drop_empty(self, folder: str) -> None:
+        """Remove a folder and those below it as far as they are empty."""
+        for here, _, _ in os.walk(os.path.join(self.root, folder), topdown=False):
+            with suppress(OSError):
+                os.rmdir(here)
+
     def sweep(self) -> int:
         """Remove temporary files that an earlier life left behind; return how many."""
         swept = 0

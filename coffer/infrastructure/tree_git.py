@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
@@ -24,9 +24,11 @@ from coffer.domain.stores import StoreRef
 from coffer.infrastructure.draft import Draft
 from coffer.infrastructure.failpoints import Reached
 from coffer.infrastructure.tree_files import Staged, TreeFiles, stores_in
+from coffer.infrastructure.tree_join import Check, Joined
 from coffer.infrastructure.tree_repository import ATTRIBUTES, ATTRIBUTES_TEXT, TreeRepository
 from gitsync.commit import Outcome
 from gitsync.errors import GitError, WorkTreeChanged
+from lanes.layout import STORE_FILE
 
 T = TypeVar("T")
 
@@ -59,12 +61,14 @@ class GitTree:
         self._idle = trio.Event()
         self._idle.set()
         self._thread = trio.CapacityLimiter(1)
+        self._written = trio.Event()
         self._grown = True
 
     async def open(self) -> None:
         """Mend what a crash left behind; creates nothing."""
         if os.path.isdir(self.root):
             await trio.to_thread.run_sync(self._files.sweep, limiter=self._thread)
+            await trio.to_thread.run_sync(self._drop_emptied, limiter=self._thread)
             await trio.to_thread.run_sync(self._repository.recover, limiter=self._thread)
 
     async def run(self) -> None:
@@ -102,6 +106,7 @@ class GitTree:
                     _refuse(batch, fault)
             for request in batch:
                 request.done.set()
+        self._written.set()
         self._idle.set()
 
     async def settle(self) -> None:
@@ -140,6 +145,31 @@ class GitTree:
         await trio.to_thread.run_sync(self._repository.look, limiter=self._thread)
         return self._repository.findings()
 
+    async def written(self) -> None:
+        """Wait until something was written since the last call."""
+        await self._written.wait()
+        self._written = trio.Event()
+
+    async def adopt_edits(self) -> str | None:
+        """Commit what waits and what people left on disk; return why that isn't possible now."""
+        return await self._exclusively(self._repository.adopt_edits)
+
+    async def join(self, tip: str, over: str | None, check: Check, forward: bool = False) -> Joined:
+        """Take in another machine's commits; no operation of ours comes in between.
+
+        With `forward` only if the branch moves up to `tip` itself.
+        """
+        self._grown = True
+        try:
+            return await self._exclusively(
+                lambda: self._repository.join(self._files, tip, over, check, forward)
+            )
+        finally:
+            self._wake.set()  # what has come in may be worth packing
+
+    async def _exclusively(self, work: Callable[[], T]) -> T:
+        return await trio.to_thread.run_sync(work, limiter=self._thread)
+
     # ── on the writer's thread ────────────────────────────────────────────────────────────────────────────
 
     def _write(self, batch: list[_Request]) -> None:
@@ -162,6 +192,8 @@ class GitTree:
                 for number, (request, _) in enumerate(operations):
                     commit_id = outcome.commits[number] if outcome.commits else None
                     request.written = Written(commit_id, outcome.pending)
+                if any(new is None and path.endswith(f"/{STORE_FILE}") for path, new in draft.decided().items()):
+                    self._drop_emptied()
                 self._reached("acked")
                 return
             raise StoreReadOnly(self.root, "another program keeps changing the same files")
@@ -217,6 +249,12 @@ class GitTree:
         finally:
             for one in staged:
                 self._files.discard(one)
+
+    def _drop_emptied(self) -> None:
+        """Remove the folders of stores that have gone into others; git knows no empty ones."""
+        for store in stores_in(self.root):
+            if not os.path.lexists(self._files.absolute(f"{store.folder}/{STORE_FILE}")):
+                self._files.drop_empty(store.folder)
 
     def _contents(self, folder: str) -> list[tuple[str, bytes]]:
         read = ((path, self._readable(path)) for path, _ in sorted(self._reading.walk(folder)))

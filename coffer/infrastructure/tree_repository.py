@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from coffer.domain.activity import Finding
 from coffer.domain.changes import ChangeSet
+from coffer.domain.errors import SyncFailed
 from coffer.domain.ports import Clock
 from coffer.infrastructure.failpoints import Reached
 from coffer.infrastructure.signatures import COFFER, author_of, edit_message, local_user, message_of
-from coffer.infrastructure.tree_files import TEMPORARY_PREFIX, TEMPORARY_SUFFIX
+from coffer.infrastructure.tree_files import (
+    MAX_FILE_BYTES,
+    TEMPORARY_PREFIX,
+    TEMPORARY_SUFFIX,
+    TreeFiles,
+)
+from coffer.infrastructure.tree_join import Check, Joined, join
+from gitsync.changed_paths import past
 from gitsync.commit import Outcome, Step, commit, pending_paths
 from gitsync.errors import GitError, NotKept, RepositoryUnusable
 from gitsync.lost_blobs import restore_blobs
-from gitsync.maintenance import loose_objects, pack
+from gitsync.maintenance import loose_objects, pack, small_packs
 from gitsync.recover import recover, retry_pending
 from gitsync.repo import Repository
 from lanes import LANES, lane_of
@@ -25,6 +34,7 @@ from lanes.layout import store_of
 log = logging.getLogger(__name__)
 
 LOOSE_AT_MOST = 2000
+PACKS_AT_MOST = 20
 ATTRIBUTES = ".gitattributes"
 # Bytes on disk are the bytes in git, whatever a user's configuration says about line ends.
 ATTRIBUTES_TEXT = b"* -text\n"
@@ -69,7 +79,7 @@ class TreeRepository:
         if repository is None:
             return
         try:
-            recovery = recover(repository, self._adopt, _is_committed)
+            recovery = recover(repository, self._adopt, self._is_ours)
         except (GitError, OSError) as problem:
             self._unusable = str(problem)
             return
@@ -92,14 +102,39 @@ class TreeRepository:
         else:
             self._pending.clear()
 
+    def adopt_edits(self) -> str | None:
+        """Commit what waits, and what a person has left on disk in a lane; return why that isn't possible now."""
+        repository = self._opened()
+        if repository is None:
+            return self._unusable
+        try:
+            paths = [path for path in pending_paths(repository) if self._is_ours(path)]
+            waiting = retry_pending(repository, self._adopt, paths).pending
+        except (GitError, OSError) as problem:
+            waiting = str(problem)
+        if not waiting:
+            self._pending.clear()
+        return waiting
+
+    def join(self, files: TreeFiles, tip: str, over: str | None, check: Check, forward: bool) -> Joined:
+        """Take another machine's commits into the branch; raises SyncFailed, and what `check` raises."""
+        repository = self._opened()
+        if repository is None:
+            raise SyncFailed(f"The memory tree can't be committed to: {self._unusable}.")
+        try:
+            return join(repository, files, self._adopt, tip, over, check, self._seconds(), forward)
+        except (GitError, OSError) as problem:
+            raise SyncFailed(f"{problem}") from problem
+
     def pack(self) -> None:
-        """Pack the repository when many small objects have come together. On any thread, beside writes."""
+        """Pack the repository when many small objects or packs have come together. On any thread, beside writes."""
         if not Repository.exists(self._root):
             return
         try:
             handle = Repository.open(self._root, COFFER)
-            if loose_objects(handle) > LOOSE_AT_MOST:
+            if loose_objects(handle) > LOOSE_AT_MOST or small_packs(handle) > PACKS_AT_MOST:
                 pack(handle)
+                deque(past(handle), maxlen=0)  # so that whoever asks for history needn't wait for it
         except (GitError, OSError) as problem:
             log.warning("packing the memory tree: %s", problem)
 
@@ -189,6 +224,12 @@ class TreeRepository:
         for folder in sorted({os.path.dirname(os.path.join(self._root, path)) for path in paths}):
             _flush(folder)
         return Outcome((), reason)
+
+    def _is_ours(self, path: str) -> bool:
+        """Tell whether what a person left at a path is to be committed: a file of a lane that isn't too large."""
+        with suppress(OSError):
+            return _is_committed(path) and os.lstat(os.path.join(self._root, path)).st_size <= MAX_FILE_BYTES
+        return _is_committed(path)  # it is gone
 
     def _seconds(self) -> int:
         return self._clock.milliseconds() // 1000

@@ -93,6 +93,51 @@ def test_superseding_over_rest(house: House, store: str) -> None:
     assert house.texts(store, "fulmar") == ["Fulmar port is 9090."]
 
 
+async def test_the_past_through_the_command_line(house: House, project: Path, store: str) -> None:
+    """What an agent did wrong could be neither found, nor seen in its surroundings, nor taken back."""
+    async with house.agent("claude", project) as claude:
+        fact = await claude.remember("Dunlin port is 8080.")
+    then = house.get("/history").done()["commits"][0]
+    assert (then["op"], then["agent"], bool(then["session"])) == ("remember", "claude", True)
+    house.coffer("memory", "edit", ".", fact["id"], "Dunlin port is 9090.", folder=project)
+    house.coffer("memory", "add", ".", "Dunlin beside it.", folder=project)
+    edit = house.get(f"/memory_stores/{store}/history").done()["commits"][1]
+    assert edit["op"] == "edit"
+
+    commit = then["commit"][:12]
+    assert "Dunlin port is 8080." in house.coffer("memory", "facts", ".", "--at", commit, folder=project)
+    found = house.coffer("memory", "recall", ".", "dunlin", "--at", commit, folder=project)
+    assert "8080" in found and "9090" not in found and "beside" not in found
+    differ = house.coffer("memory", "diff", ".", commit, edit["commit"], folder=project)
+    assert "-Dunlin port is 8080." in differ and "+Dunlin port is 9090." in differ and "beside" not in differ
+    blamed = house.coffer("memory", "blame", ".", fact["id"], folder=project).splitlines()
+    assert blamed[-1].startswith(edit["commit"][:12]) and blamed[-1].endswith("Dunlin port is 9090.")
+    assert any(line.startswith(commit) and "claude" in line and fact["id"] in line for line in blamed)
+
+    house.coffer("memory", "undo", edit["commit"][:12], folder=project)
+    assert sorted(house.texts(store, "dunlin")) == ["Dunlin beside it.", "Dunlin port is 8080."]
+    newest = house.coffer("memory", "history", "--all", folder=project).splitlines()[1]
+    assert "undo: edit: Dunlin port is 9090." in newest
+    assert house.git("status", "--porcelain") == ""
+
+
+def test_undo_of_what_later_work_stands_on(house: House, project: Path, store: str) -> None:
+    """Undo would throw away what came later, or refuse without saying what is in the way."""
+    fact = house.add(store, "Sanderling one.")
+    at = f"/memory_stores/{store}/facts/{fact['id']}"
+    house.ask("PATCH", at, {"text": "Sanderling two."}).done()
+    newest, added = house.get(f"/memory_stores/{store}/history").done()["commits"]
+    with house.nothing_written():
+        error = house.ask("POST", "/memory_stores/undo", {"commit": added["commit"]}).refusal(
+            409, "UNDO_CONFLICT"
+        )
+        assert [later["commit"] for later in error["details"]["later"]] == [newest["commit"]]
+        said = house.coffer("memory", "undo", added["commit"], folder=project, status=1)
+    assert "can't be undone" in said and newest["commit"][:12] in said
+    house.ask("POST", "/memory_stores/undo", {"commit": newest["commit"]}).done()
+    assert house.get(at).done()["text"] == "Sanderling one."
+
+
 def test_stale_edit_is_refused(house: House, store: str) -> None:
     """Whoever saves last would silently undo what another wrote meanwhile."""
     fact = house.add(store, "Kittiwake version one.")

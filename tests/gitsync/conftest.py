@@ -9,6 +9,7 @@ import pygit2
 import pytest
 from pygit2.enums import ConfigLevel
 
+from tests.gitsync.peers import Bare, Wire, hide_git, settle_environment
 from tests.gitsync.tree import Tree
 
 _LEVELS = (ConfigLevel.SYSTEM, ConfigLevel.XDG, ConfigLevel.GLOBAL)
@@ -31,3 +32,25 @@ def user_home(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def tree(tmp_path: Path, user_home: Path) -> Tree:
     return Tree(tmp_path / "memory", user_home)
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Bare:
+    """The bare repository of the user's machines."""
+    return Bare(tmp_path / "remote.git")
+
+
+@pytest.fixture
+def wire(tree: Tree, user_home: Path, monkeypatch: pytest.MonkeyPatch) -> Wire:
+    """The end of a memory tree with one commit, where there is a git program."""
+    settle_environment(monkeypatch, user_home)
+    tree.write({"here.md": b"here\n"})
+    return Wire(tree)
+
+
+@pytest.fixture(params=["git", "dulwich"])
+def any_wire(wire: Wire, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Wire:
+    """The same, where there is one and where there is none."""
+    if request.param == "dulwich":
+        hide_git(monkeypatch)
+    return wire

@@ -143,11 +143,11 @@ def test_a_commit_reads_back(git: pygit2.Repository, tmp_path: Path) -> None:
     """Author, time or message of a waiting commit would change when it is finally made."""
     objects = Objects(git)
     author = b"A \xff <a@b> 5 +0200"
-    oid = objects.add_commit(EMPTY_TREE, None, author, b"C <c@d> 7 +0000", b"subject\n\nbody\n")
+    oid = objects.add_commit(EMPTY_TREE, (), author, b"C <c@d> 7 +0000", b"subject\n\nbody\n")
     commit = objects.commit(oid)
     assert (commit.tree, commit.parents, commit.author, commit.time) == (EMPTY_TREE, (), author, 7)
     assert (commit.subject, commit.message) == ("subject", b"subject\n\nbody\n")
-    child = objects.add_commit(EMPTY_TREE, oid, author, b"C <c@d> 8 +0000", b"next\n")
+    child = objects.add_commit(EMPTY_TREE, (oid,), author, b"C <c@d> 8 +0000", b"next\n")
     assert [one.id for one in objects.first_parents(child, None)] == [oid, child]
     assert objects.first_parents(child, child) == []
     with pytest.raises(Damaged, match="doesn't descend"):

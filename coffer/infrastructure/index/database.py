@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from coffer.infrastructure.failpoints import Reached
@@ -12,6 +12,7 @@ from coffer.infrastructure.index.reconcile import Committed, Inspect, Reconcilia
 from coffer.infrastructure.index.records import Document, Match, Problem, StoreFiles
 from coffer.infrastructure.index.scan import Seen
 from coffer.infrastructure.index.search import search
+from lanes.merging import conflict_original
 from lanes.names import is_fact_id
 
 _STORE = "store = (SELECT number FROM stores WHERE name = ?)"
@@ -47,6 +48,14 @@ class Database:
                 self._seen[name] = recall_seen(db, name)
             Reconciliation(db, self._inspect, self._committed, self._reached, self._now).run(
                 [(files, self._seen[name]) for name, files in each.items()]
+            )
+
+    def take(self, store: str, files: Iterable[tuple[str, bytes]], moment: int) -> None:
+        """Add a store from the path and bytes of its files, all of which were last changed at `moment`."""
+        with self.connections.lock:
+            db = self.connections.writer
+            Reconciliation(db, self._inspect, self._committed, self._reached, self._now).take(
+                store, files, moment
             )
 
     def search(self, query: str, stores: Sequence[str], limit: int) -> list[Match]:
@@ -115,6 +124,7 @@ class Database:
         found += [
             Problem(d.store, d.path, "another file has the same id; this one is known by its path")
             for d, _, _ in twins
+            if conflict_original(d.path) is None  # told as a conflict
         ]
         for store, seen in list(self._seen.items()):
             found += [Problem(store, path, reason) for path, reason in seen.problems]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 from coffer.domain.changes import etag_of
@@ -72,6 +72,15 @@ class Reconciliation:
                 seen.keep(path, stamp, racy)
         if committed:
             self._reached("sql-committed")
+
+    def take(self, store: str, files: Iterable[tuple[str, bytes]], moment: int) -> None:
+        """Write the files of a new store as they are given; what belongs to no recalled lane is passed over."""
+        for path, data in files:
+            lane = lane_of(path)
+            if lane is not None and lane.name in READERS:
+                self._file(store, Seen(), path, data, (moment, moment, len(data), 0), moment)
+        if self._db.in_transaction:
+            self._commit([])
 
     def _folder(
         self, files: StoreFiles, seen: Seen, folder: str, names: Sequence[str], now: int

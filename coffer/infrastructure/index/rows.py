@@ -18,6 +18,7 @@ from coffer.infrastructure.index.connections import Connection
 from coffer.infrastructure.index.passage_rows import Indexed, PassageRow, Piece, passage_rows
 from coffer.infrastructure.index.records import Document
 from lanes.knowledge import Note
+from lanes.merging import conflict_original
 from lanes.names import path_id
 from lanes.passages import passages
 
@@ -148,11 +149,15 @@ class Writer:
         self._new.clear()
 
     def _settle(self, store: int, own_id: str) -> None:
-        """Give a claimed id to the oldest file that carries it; the others are known by their path."""
+        """Give a claimed id to the oldest file that carries it; the others are known by their path.
+
+        The second version of a text that two machines changed isn't older than the first, whatever it is called.
+        """
         rows = self._db.execute(
             "SELECT number, path, id FROM documents WHERE store = ? AND own_id = ? ORDER BY created_at, path",
             (store, own_id),
         ).fetchall()
+        rows.sort(key=lambda row: conflict_original(row[1]) is not None)
         for place, (number, path, known_as) in enumerate(rows):
             right = path_id(path) if place else own_id
             if right != known_as:

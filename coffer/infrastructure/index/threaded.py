@@ -50,7 +50,7 @@ class ThreadedIndex:
             index.reconcile([self._files(store) for store in stores])
             return [
                 [
-                    _hit(match.document, match.passage, match.score)
+                    hit_of(match.document, match.passage, match.score)
                     for match in index.search(query, names, limit)
                 ]
                 for query in queries
@@ -69,7 +69,7 @@ class ThreadedIndex:
         def work(index: SearchIndex) -> tuple[list[Fact], int]:
             index.reconcile([self._files(store)])
             documents, total = index.documents(store.name, lanes, limit, offset)
-            return [_fact(document) for document in documents], total
+            return [fact_of(document) for document in documents], total
 
         return await self._run(work)
 
@@ -77,7 +77,7 @@ class ThreadedIndex:
         def work(index: SearchIndex) -> Fact | None:
             index.reconcile([self._files(store)])
             document = index.document(store.name, fact_id)
-            return _fact(document) if document and document.lane in ("inbox", "topic") else None
+            return fact_of(document) if document and document.lane in ("inbox", "topic") else None
 
         return await self._run(work)
 
@@ -170,7 +170,8 @@ def _key(store: StoreRef, text: str) -> tuple[str, bytes]:
     return store.name, hashlib.sha256(text.encode()).digest()
 
 
-def _fact(document: Document) -> Fact:
+def fact_of(document: Document) -> Fact:
+    """Return an indexed document as a fact."""
     store = store_named(document.store)
     return Fact(
         id=document.id,
@@ -189,7 +190,8 @@ def _fact(document: Document) -> Fact:
     )
 
 
-def _hit(document: Document, passage: str, score: float) -> Hit:
+def hit_of(document: Document, passage: str, score: float) -> Hit:
+    """Return an indexed document and its best passage as a hit."""
     store = store_named(document.store)
     return Hit(
         id=document.id,

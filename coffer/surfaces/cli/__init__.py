@@ -8,8 +8,10 @@
     daemon       coffer daemon ...
     doctor       coffer doctor, audit, invocations
     setup        coffer setup
+    sync         coffer sync ...
     agents       coffer agent ...
-    memory       coffer memory ... that reads; curate changes, editing opens the editor, lanes the rest
+    memory       coffer memory ... that reads; curate changes, editing opens the editor, history tells the past,
+                 merging joins stores, lanes the rest
 
 Standard library only, and of that only what starts fast.
 """
@@ -23,7 +25,7 @@ import sys
 from collections.abc import Sequence
 
 from coffer.discovery import DaemonUnavailable, coffer_home
-from coffer.surfaces.cli import agents, daemon, doctor, memory, setup
+from coffer.surfaces.cli import agents, daemon, doctor, memory, setup, sync
 from coffer.surfaces.cli.client import Client, Failed
 from coffer.surfaces.cli.parsing import Layout
 from coffer.surfaces.cli.render import one_line
@@ -55,6 +57,7 @@ def command_line() -> argparse.ArgumentParser:
     setup.register(commands)
     memory.register(commands)
     agents.register(commands)
+    sync.register(commands)
     daemon.register(commands)
     doctor.register(commands)
     return parser

@@ -19,6 +19,7 @@ else:
     Json = dict
 
 PREFIX = "/api/v1"
+SECONDS = 30.0
 
 # RFC 3986, 2.3
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -78,16 +79,34 @@ class Client:
         pairs = [f"{name}={escaped(value)}" for name, value in query.items() if value is not None]
         return self._ask("GET", "?".join([path, *(["&".join(pairs)] if pairs else [])]), None, {}, start)
 
-    def send(self, method: str, path: str, body: Json | None = None, if_match: str | None = None) -> Answer:
-        """Send `body` to `path` in the user's name; with `if_match`, for the version with that ETag only."""
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Json | None = None,
+        if_match: str | None = None,
+        seconds: float = SECONDS,
+    ) -> Answer:
+        """Send `body` to `path` in the user's name; with `if_match`, for the version with that ETag only.
+
+        `seconds` is how long the daemon may take.
+        """
         headers = {"X-Coffer-Actor": "user"}
         with suppress(Failed):  # It only tells the daemon where a project lies.
             headers["X-Coffer-Cwd"] = escaped(user_folder())
         if if_match is not None:
             headers["If-Match"] = if_match
-        return self._ask(method, path, body, headers, True)
+        return self._ask(method, path, body, headers, True, seconds)
 
-    def _ask(self, method: str, path: str, body: Json | None, headers: dict[str, str], start: bool) -> Answer:
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        body: Json | None,
+        headers: dict[str, str],
+        start: bool,
+        seconds: float = SECONDS,
+    ) -> Answer:
         data = None
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -95,7 +114,7 @@ class Client:
         if start and not self._started:
             self.start()
         try:
-            answer = Answer(*request(self.home, method, PREFIX + path, data, headers))
+            answer = Answer(*request(self.home, method, PREFIX + path, data, headers, seconds))
         except DaemonUnavailable as unavailable:
             raise Failed(str(unavailable)) from None
         if answer.status >= 400:

@@ -55,7 +55,7 @@ def _stop(arguments: argparse.Namespace, client: Client) -> int:
     if not _lock_held(client.home):
         print("The daemon isn't running.")
         return 0
-    pid = _discovery_file(client.home).get("pid")
+    pid = discovery_file(client.home).get("pid")
     if not isinstance(pid, int) or pid <= 1:
         raise Failed("The daemon is still starting and its pid isn't known yet; try again in a moment.")
     with suppress(ProcessLookupError):  # It ended by itself; its lock goes with it.
@@ -79,7 +79,7 @@ def _status(arguments: argparse.Namespace, client: Client) -> int:
     if arguments.json:
         print_json(answer.body)
         return 0
-    status, found = answer.json(), _discovery_file(client.home)
+    status, found = answer.json(), discovery_file(client.home)
     print(
         fields(
             [
@@ -101,7 +101,7 @@ def _rotate_token(arguments: argparse.Namespace, client: Client) -> int:
     return 0
 
 
-def _discovery_file(home: str) -> Json:
+def discovery_file(home: str) -> Json:
     """Return what the daemon wrote about itself; nothing when that can't be read."""
     try:
         with open(os.path.join(home, "daemon.json"), "rb") as file:

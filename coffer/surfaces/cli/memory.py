@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from coffer.surfaces.cli import curate, lanes
+from coffer.surfaces.cli import curate, history, lanes, merging
 from coffer.surfaces.cli.client import Client, Json, escaped
+from coffer.surfaces.cli.history import MOMENT
 from coffer.surfaces.cli.parsing import Commands, add_command, add_group, add_json, add_store
 from coffer.surfaces.cli.render import author, fields, indented, one_line, print_json, table, visible
 from coffer.surfaces.cli.stores import store_route
 
 WEAK = 0.4  # Below this confidence a hit is a guess.
-COMMIT_DIGITS = 12  # Enough for any repository; the daemon takes an abbreviated commit.
 
 
 def register(commands: Commands) -> None:
@@ -28,6 +28,7 @@ def register(commands: Commands) -> None:
     add_store(facts, optional=True)
     facts.add_argument("--limit", type=int, metavar="N", help="at most this many, 1 to 200 (50 without it)")
     facts.add_argument("--offset", type=int, metavar="N", help="leave out the newest N")
+    facts.add_argument("--at", metavar="WHEN", help=f"as they were then: {MOMENT}")
     add_json(facts)
 
     get = add_command(group, "get", _get, "Print one fact.")
@@ -44,17 +45,13 @@ def register(commands: Commands) -> None:
     recall.add_argument(
         "--top-k", type=int, metavar="N", help="at most this many hits, 1 to 20 (5 without it)"
     )
+    recall.add_argument("--at", metavar="WHEN", help=f"the memory as it was then: {MOMENT}")
     add_json(recall)
 
-    history = add_command(group, "history", _history, "List what changed, newest first.")
-    add_store(history, optional=True)
-    which = history.add_mutually_exclusive_group()
-    which.add_argument("--fact", metavar="ID", help="only the versions of this fact")
-    which.add_argument("--path", metavar="P", help="only what touched this path inside the store")
-    add_json(history)
-
+    history.register(group)
     curate.register(group)
     lanes.register(group)
+    merging.register(group)
 
 
 def _list(arguments: argparse.Namespace, client: Client) -> int:
@@ -110,6 +107,8 @@ def _show(arguments: argparse.Namespace, client: Client) -> int:
 
 def _facts(arguments: argparse.Namespace, client: Client) -> int:
     route = store_route(client, arguments.store)
+    if arguments.at is not None:
+        route += f"/at/{escaped(arguments.at)}"
     answer = client.get(f"{route}/facts", limit=arguments.limit, offset=arguments.offset)
     if arguments.json:
         print_json(answer.body)
@@ -154,7 +153,7 @@ def _get(arguments: argparse.Namespace, client: Client) -> int:
 
 
 def _recall(arguments: argparse.Namespace, client: Client) -> int:
-    asked = {"scope": arguments.scope, "top_k": arguments.top_k}
+    asked = {"scope": arguments.scope, "top_k": arguments.top_k, "at": arguments.at}
     # A query may be any bytes; what isn't UTF-8 can't match and is left to the daemon as U+FFFD.
     query = arguments.query.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     body = {"query": query} | {name: value for name, value in asked.items() if value is not None}
@@ -172,22 +171,3 @@ def _hit(hit: Json) -> str:
     score = f"{hit['score']:.2f}" + (" weak" if hit["score"] < WEAK else "")
     head = f"[{score}] {one_line(hit['id'])}  {one_line(hit['time'])}\n{one_line(hit['source'])}"
     return f"{head}\n{indented(hit['text'].strip())}"
-
-
-def _history(arguments: argparse.Namespace, client: Client) -> int:
-    route = store_route(client, arguments.store)
-    if arguments.fact is not None:
-        answer, listed = client.get(f"{route}/facts/{escaped(arguments.fact)}/history"), "versions"
-    else:
-        answer, listed = client.get(f"{route}/history", path=arguments.path), "commits"
-    if arguments.json:
-        print_json(answer.body)
-    elif entries := answer.json()[listed]:
-        rows = [
-            (entry["commit"][:COMMIT_DIGITS], entry["time"], entry["op"], author(entry), entry["subject"])
-            for entry in entries
-        ]
-        print(table(("COMMIT", "TIME", "WHAT", "BY", "SUBJECT"), rows))
-    else:
-        print("No history.")
-    return 0

@@ -15,10 +15,11 @@ def store_route(client: Client, store: str) -> str:
     `.` is the project of the current folder. A store's name stands for itself, even when it doesn't exist
     yet; anything else must be the label or display name of exactly one store.
     """
-    return "/memory_stores/" + escaped(_name(client, store))
+    return "/memory_stores/" + escaped(store_name(client, store))
 
 
-def _name(client: Client, store: str) -> str:
+def store_name(client: Client, store: str) -> str:
+    """Return the name of the store that `store` means, as for `store_route`."""
     if store == ".":
         return _store_here(client)
     if re.fullmatch(_NAME, store):

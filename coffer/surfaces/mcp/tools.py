@@ -14,7 +14,7 @@ from coffer.application.curate import MAX_PAGE, list_facts
 from coffer.application.handoff import resume, set_handoff
 from coffer.application.recall import DEFAULT_TOP_K, MAX_TOP_K, recall
 from coffer.application.remember import MAX_SUPERSEDES, NewFact, remember
-from coffer.application.scope import parse_scope, project_of, stores_in_scope
+from coffer.application.scope import parse_scope, project_of, project_store, stores_in_scope
 from coffer.domain.facts import MAX_QUERY_CHARS, Caller
 from coffer.domain.ports import Ports
 from coffer.domain.stores import GLOBAL, Project, Scope, StoreRef
@@ -129,7 +129,7 @@ async def _one_store(ports: Ports, caller: Caller, given: Arguments) -> tuple[St
     if parse_scope(given.get("scope"), ONE, "project") == "global":
         return GLOBAL, None
     project = await project_of(ports, caller)
-    return project.store, project
+    return await project_store(ports, project), project
 
 
 def _arguments(required: str | None = None, **properties: Schema) -> Schema:

@@ -19,9 +19,12 @@ from coffer.surfaces.rest import (
     history,
     hooks,
     lanes,
+    merging,
+    past,
     recall,
     setup,
     stores,
+    sync,
 )
 from coffer.surfaces.rest.error_handlers import handle_errors
 from coffer.surfaces.rest.errors import API
@@ -33,13 +36,16 @@ __all__ = ["DaemonFacts", "ROUTES", "build_app"]
 
 _DESCRIBED = (
     *stores.ROUTES,
+    *merging.ROUTES,
     *facts.ROUTES,
     *recall.ROUTES,
     *history.ROUTES,
+    *past.ROUTES,
     *lanes.ROUTES,
     *agents.ROUTES,
     *setup.ROUTES,
     *hooks.ROUTES,
+    *sync.ROUTES,
     *activity.ROUTES,
     *daemon.ROUTES,
 )

@@ -15,6 +15,7 @@ from coffer.application.curate import (
     list_facts,
 )
 from coffer.application.remember import MAX_DESCRIPTION_CHARS, MAX_SUPERSEDES, NewFact, remember
+from coffer.application.scope import project_store
 from coffer.domain.errors import ConfigInvalid, MemoryNotFound, MemoryRejected, StaleWrite
 from coffer.domain.facts import MAX_TITLE_CHARS, Fact
 from coffer.domain.stores import Project, store_named
@@ -29,6 +30,11 @@ DESCRIPTION = string("One line; taken from the text when left out.", maxLength=M
 INSIST = boolean("Keep it although it looks like a secret; only a person may.", default=False)
 LANE = string("A fact in the inbox, or a topic document.", enum=["inbox", "topic"])
 IF_MATCH = {"If-Match": string("The `ETag` that was read, in quotes; several with commas between, or `*`.")}
+PAGE = {
+    "lane": LANE,
+    "limit": integer("At most this many.", minimum=1, maximum=MAX_PAGE, default=50),
+    "offset": integer("Leave out the newest this many.", minimum=0, maximum=10**9, default=0),
+}
 
 FACT = record(
     "Fact",
@@ -65,12 +71,15 @@ async def project_of_store(asked: Asked) -> Project | None:
     """Return the caller's project where the store is its own, so that the project's root gets known."""
     folder = asked.caller.folder
     project = await asked.ports.identity.project(folder) if folder else None
-    return project if project is not None and project.store == asked.store else None
+    if project is None:
+        return None
+    own = (project.store, project.path_store, await project_store(asked.ports, project))
+    return project if asked.store in own else None
 
 
 async def _list(asked: Asked) -> Answer:
     facts, total = await list_facts(asked.ports, asked.store, **asked.query)
-    return Answer({"facts": [_told(asked, fact) for fact in facts], "total": total})
+    return Answer({"facts": [told(asked, fact) for fact in facts], "total": total})
 
 
 async def _get(asked: Asked) -> Answer:
@@ -119,10 +128,11 @@ def matching_tags(if_match: str | None) -> frozenset[str] | None:
 
 def fact_answer(asked: Asked, fact: Fact, status: int = 200) -> Answer:
     """Return the answer that holds one fact and its ETag."""
-    return Answer(_told(asked, fact), status, {"ETag": f'"{fact.etag}"'})
+    return Answer(told(asked, fact), status, {"ETag": f'"{fact.etag}"'})
 
 
-def _told(asked: Asked, fact: Fact) -> dict[str, Any]:
+def told(asked: Asked, fact: Fact) -> dict[str, Any]:
+    """Return a fact in the shape of `FACT`."""
     path = f"{asked.ports.tree.root}/{fact.path}"
     told: dict[str, Any] = {
         "id": fact.id,
@@ -183,11 +193,7 @@ ROUTES = (
                 {"facts": array("The page.", FACT), "total": integer("How many there are.")},
             )
         },
-        query={
-            "lane": LANE,
-            "limit": integer("At most this many.", minimum=1, maximum=MAX_PAGE, default=50),
-            "offset": integer("Leave out the newest this many.", minimum=0, maximum=10**9, default=0),
-        },
+        query=PAGE,
     ),
     Route(
         "DELETE",

@@ -7,6 +7,9 @@ the browser says that the request comes from our own page or from no page, the c
 right, and the body isn't too large. Whole strings are compared, never beginnings or patterns. Ports aren't
 part of what a browser calls a site, so `same-site` is as foreign as any.
 
+Below `/memory.git/` the user's own git asks: it sends a content type of its own, may compress, and gives the token
+as the password of Basic authentication.
+
 The private socket is open to its owner alone (mode 0600, kept by the operating system), hence asks for no
 token. No answer carries a CORS header; none may be kept by a cache or be taken for another type than it says.
 """
@@ -14,7 +17,9 @@ token. No answer carries a CORS header; none may be kept by a cache or be taken 
 from __future__ import annotations
 
 import hmac
+from base64 import b64decode
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from contextlib import suppress
 from enum import Enum, auto
 from typing import Any
 
@@ -24,8 +29,12 @@ from coffer.domain.errors import CofferError, ConfigInvalid, ForbiddenOrigin, Pa
 from coffer.surfaces.rest.errors import API, encoded
 
 MAX_BODY = 1024 * 1024
+MAX_PUSH = 32 * 1024 * 1024
 BODY_SECONDS = 30
 PUBLIC = f"{API}/daemon/status"
+GIT = "/memory.git/"
+
+_GIT_CONTENT = ("application/x-git-upload-pack-request", "application/x-git-receive-pack-request")
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -80,6 +89,23 @@ def token_allowed(authorizations: Sequence[str], tokens: Sequence[str], expected
     return bool(expected) and any(hmac.compare_digest(value.encode(), expected.encode()) for value in given)
 
 
+def git_content_allowed(method: str, types: Sequence[str]) -> bool:
+    """Tell whether the content is what git sends to a repository, which no form can claim either."""
+    return method == "GET" or (method == "POST" and len(types) == 1 and types[0] in _GIT_CONTENT)
+
+
+def password_allowed(authorizations: Sequence[str], expected: str) -> bool:
+    """Tell whether Basic authentication, with any name, carries the token as its password."""
+    for value in authorizations:
+        scheme, _, encoded_pair = value.partition(" ")
+        if scheme.lower() == "basic":
+            with suppress(ValueError):
+                pair = b64decode(encoded_pair.strip(), validate=True)
+                if expected and hmac.compare_digest(pair.partition(b":")[2], expected.encode()):
+                    return True
+    return False
+
+
 class Guard:
     """The outermost ASGI application of one door; what it lets through goes to `inner`."""
 
@@ -99,7 +125,7 @@ class Guard:
         try:
             self._admit(scope)
             if scope["type"] == "http":
-                receive = await _whole(receive)
+                receive = await _whole(receive, MAX_PUSH if _is_git(scope) else MAX_BODY)
         except CofferError as refusal:
             await _refuse(scope, send, refusal)
             return
@@ -119,18 +145,28 @@ class Guard:
         if not site_allowed(header(b"sec-fetch-site")) or not origin_allowed(header(b"origin"), own):
             raise ForbiddenOrigin("Requests from other web pages are refused.")
         has_body = bool(header(b"transfer-encoding")) or header(b"content-length") not in ([], ["0"])
-        if not content_allowed(method, header(b"content-type"), has_body):
+        if _is_git(scope):
+            if not git_content_allowed(method, header(b"content-type")):
+                raise ForbiddenOrigin("This address is for git alone.")
+        elif not content_allowed(method, header(b"content-type"), has_body):
             raise ForbiddenOrigin("Send `Content-Type: application/json`.")
-        if any(coding.lower() != "identity" for coding in header(b"content-encoding")):
+        elif any(coding.lower() != "identity" for coding in header(b"content-encoding")):
             raise ConfigInvalid("Content-Encoding", "send the body uncompressed")
         public = scope["type"] == "http" and method in ("GET", "HEAD") and scope["path"] == PUBLIC
         if self._door is Door.LOOPBACK and not public:
             credentials = header(b"authorization"), header(b"x-coffer-token")
-            if not token_allowed(*credentials, self._token()):
+            if not (
+                token_allowed(*credentials, self._token())
+                or (_is_git(scope) and password_allowed(credentials[0], self._token()))
+            ):
                 raise Unauthorized()
 
 
-async def _whole(receive: Receive) -> Receive:
+def _is_git(scope: Message) -> bool:
+    return scope["type"] == "http" and bool(scope["path"].startswith(GIT))
+
+
+async def _whole(receive: Receive, most: int) -> Receive:
     """Read the body, and return what gives it in one piece; raise PayloadTooLarge.
 
     One that is too large is read to its end and dropped: an answer to a client that is still sending
@@ -144,12 +180,12 @@ async def _whole(receive: Receive) -> Receive:
                 return _first(message, receive)
             chunk = message.get("body", b"")
             size += len(chunk)
-            if size <= MAX_BODY:
+            if size <= most:
                 body += chunk
             if not message.get("more_body", False):
                 break
-        if size > MAX_BODY:
-            raise PayloadTooLarge(MAX_BODY)
+        if size > most:
+            raise PayloadTooLarge(most)
         return _first({"type": "http.request", "body": bytes(body), "more_body": False}, receive)
     raise ConfigInvalid("body", f"didn't arrive within {BODY_SECONDS} seconds")
 
@@ -181,7 +217,7 @@ async def _refuse(scope: Message, send: Send, refusal: CofferError) -> None:
     status, body = encoded(refusal)
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
     if isinstance(refusal, Unauthorized):
-        headers.append((b"www-authenticate", b"Bearer"))
+        headers.append((b"www-authenticate", b'Basic realm="coffer"' if _is_git(scope) else b"Bearer"))
     kind = "http.response" if scope["type"] == "http" else "websocket.http.response"
     await send({"type": f"{kind}.start", "status": status, "headers": headers})
     await send({"type": f"{kind}.body", "body": body, "more_body": False})

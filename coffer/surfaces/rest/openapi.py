@@ -41,6 +41,7 @@ ERROR = record(
 )
 PATH = {
     "id": "The fact's id.",
+    "ref": "A commit, 4 to 40 hex digits, or an ISO 8601 time or day.",
     "event": "`SessionStart`, `UserPromptSubmit` or `SessionEnd`.",
     "session_id": "The agent's id of the session.",
 }

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from coffer.application.recall import DEFAULT_TOP_K, MAX_TOP_K, recall, stores_for
+from coffer.application.scope import stores_beside
+from coffer.domain.errors import MemoryNotFound
 from coffer.domain.facts import MAX_QUERY_CHARS
-from coffer.surfaces.rest.facts import ID
-from coffer.surfaces.rest.route import Answer, Asked, Route
+from coffer.surfaces.rest.facts import ID, project_of_store
+from coffer.surfaces.rest.past import REF
+from coffer.surfaces.rest.route import FOLDER, Answer, Asked, Route
 from coffer.surfaces.rest.schema import array, integer, number, record, string
 
 HIT = record(
@@ -25,7 +28,9 @@ async def _recall(asked: Asked) -> Answer:
     # Half of a surrogate pair can't be found, but a query with one is answered like any other.
     query = asked.body["query"].encode("utf-8", "replace").decode()
     stores = stores_for(asked.store, asked.body["scope"])
-    hits = await recall(asked.ports, stores, query, asked.body["top_k"])
+    if asked.store in stores and (project := await project_of_store(asked)) is not None:
+        stores += await stores_beside(asked.ports, project, asked.store)
+    hits = await recall(asked.ports, stores, query, asked.body["top_k"], asked.body.get("at"))
     return Answer(
         {
             "hits": [
@@ -49,6 +54,8 @@ ROUTES = (
         "Find the best passages for a query, one a document, best first.",
         _recall,
         {200: record("Hits", "What was found.", {"hits": array("Best first.", HIT)})},
+        errors=(MemoryNotFound,),
+        headers=FOLDER,
         body=record(
             "Query",
             "What to look for.",
@@ -65,8 +72,9 @@ ROUTES = (
                 "top_k": integer(
                     f"At most this many; kept between 1 and {MAX_TOP_K}.", default=DEFAULT_TOP_K
                 ),
+                "at": {**REF, "description": f"The memory as it was then: {REF['description']}."},
             },
-            optional=("scope", "top_k"),
+            optional=("scope", "top_k", "at"),
         ),
     ),
 )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
+from coffer.application.sync import Synchroniser
 from coffer.domain.errors import CofferError, ConfigInvalid
 from coffer.domain.facts import Caller
 from coffer.domain.ports import Ports
@@ -37,10 +38,10 @@ FOLDER: Mapping[str, Schema] = {
 
 @dataclass(frozen=True, slots=True)
 class DaemonFacts:
-    """What the routes tell of the daemon, and the one thing that they ask it to do.
+    """What the routes tell of the daemon, and what they ask it to do.
 
-    `started` is the clock's `elapsed()` at the start. `rotate_token` returns once the new token is in its
-    file and the old one is refused; the audit of it is written here.
+    `started` is the clock's `elapsed()` at the start. `rotate_token` returns once the new token is in its file
+    and the old one is refused; the audit of it is written here. `sync` is the one that runs by itself too.
     """
 
     version: str
@@ -48,6 +49,7 @@ class DaemonFacts:
     started: float
     ready: Callable[[], bool]
     rotate_token: Callable[[], Awaitable[None]]
+    sync: Synchroniser
 
 
 @dataclass(frozen=True, slots=True)

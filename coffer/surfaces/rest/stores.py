@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from coffer.application.scope import project_of
+from coffer.application.scope import project_of, project_store
 from coffer.application.stores import (
     MAX_LABEL_CHARS,
     configure_store,
@@ -77,7 +77,7 @@ async def _list(asked: Asked) -> Answer:
         stores = await list_stores(asked.ports)
     else:
         project = await project_of(asked.ports, Caller(folder=absolute("cwd", folder)))
-        stores = [await show_store(asked.ports, project.store)]
+        stores = [await show_store(asked.ports, await project_store(asked.ports, project))]
     return Answer({"memory_stores": [_told(store) for store in stores]})
 
 

@@ -175,6 +175,78 @@ def test_history_of_a_fact_lists_its_versions(rest: FakeRest, coffer: Coffer) ->
     )
 
 
+def test_history_of_every_store(rest: FakeRest, coffer: Coffer) -> None:
+    """Who has many stores would have to ask for each."""
+    rest.reply("GET", "/history", 200, {"commits": []})
+    assert coffer("memory", "history", "--all").out == "No history.\n"
+    assert rest.last.path == "/api/v1/history"
+
+
+def test_diff_prints_what_changed(rest: FakeRest, coffer: Coffer) -> None:
+    """Nobody could see what became of a store, and what is too much to show would be missing without a word."""
+    moment = {"commit": "c" * 40, "time": "2026-06-03T09:30:00Z"}
+    text = "--- a/knowledge/a.md\n+++ b/knowledge/a.md\n@@ -1 +1 @@\n-old\n+new \x1b[2J\n"
+    files = [
+        {"path": "/memory/global/knowledge/a.md", "status": "changed", "diff": text},
+        {"path": "/memory/global/knowledge/b.md", "status": "removed", "diff": None},
+    ]
+    answer = {"from": moment, "to": moment, "files": files, "total": 3}
+    rest.reply("GET", "/memory_stores/global/diff", 200, answer)
+    assert coffer("memory", "diff", "global", "2026-06-01", "cccc").out.splitlines() == [
+        *text.replace("\x1b", "\\x1b").splitlines(),
+        "removed: /memory/global/knowledge/b.md (not shown)",
+        "1 more files differ.",
+    ]
+    assert rest.last.query == {"from": "2026-06-01", "to": "cccc"}
+    rest.reply("GET", "/memory_stores/global/diff", 200, answer | {"files": [], "total": 0})
+    assert coffer("memory", "diff", "global", "2026-06-01").out == "No difference.\n"
+    assert rest.last.query == {"from": "2026-06-01"}
+
+
+def test_blame_tells_who_wrote_each_line(rest: FakeRest, coffer: Coffer) -> None:
+    """Nobody could tell which agent wrote a line."""
+    line = {"commit": "c" * 40, "time": "2026-06-03T09:30:00Z", "actor": "agent", "agent": "codex"}
+    by_hand = {"commit": "d" * 40, "time": "2026-06-04T09:30:00Z", "actor": None, "agent": None}
+    lines = [line | {"session": None, "text": "  Deploys."}, by_hand | {"session": None, "text": ""}]
+    rest.reply("GET", f"/memory_stores/global/facts/{FACT}/blame", 200, {"lines": lines})
+    assert coffer("memory", "blame", "global", FACT).out.splitlines() == [
+        f"COMMIT{' ' * 8}TIME{' ' * 18}BY     LINE",
+        f"{'c' * 12}  2026-06-03T09:30:00Z  codex    Deploys.",
+        f"{'d' * 12}  2026-06-04T09:30:00Z",
+    ]
+
+
+def test_undo_tells_its_commit(rest: FakeRest, coffer: Coffer) -> None:
+    """Nobody would know what was taken back, or how to take that back."""
+    undone = {
+        "commit": "e" * 40,
+        "undone": "c" * 40,
+        "subject": "undo: edit: Deploys",
+        "paths": ["/memory/global/knowledge/a.md"],
+        "pending_reason": None,
+    }
+    rest.reply("POST", "/memory_stores/undo", 200, undone)
+    assert coffer("memory", "undo", "cccc").out == f"Undone by {'e' * 12} in 1 file: undo: edit: Deploys\n"
+    assert rest.last.body == {"commit": "cccc"}
+    rest.reply(
+        "POST", "/memory_stores/undo", 200, undone | {"commit": None, "pending_reason": "a merge waits"}
+    )
+    assert coffer("memory", "undo", "cccc").out.splitlines() == [
+        "Undone in 1 file: undo: edit: Deploys",
+        "The files are as they were; the commit is pending: a merge waits",
+    ]
+
+
+def test_the_memory_as_it_was(rest: FakeRest, coffer: Coffer) -> None:
+    """The answer would be today's, whatever time is asked for."""
+    page = {"facts": [fact()], "total": 1, "commit": "c" * 40, "time": "2026-06-03T09:30:00Z"}
+    rest.reply("GET", "/memory_stores/global/at/2026-06-03T09%3A30Z/facts", 200, page)
+    assert FACT in coffer("memory", "facts", "global", "--at", "2026-06-03T09:30Z").out
+    rest.reply("POST", "/memory_stores/global/recall", 200, {"hits": [HIT]})
+    coffer("memory", "recall", "global", "deploys", "--at", "2026-06-03")
+    assert rest.last.body == {"query": "deploys", "at": "2026-06-03"}
+
+
 def test_no_history_says_so(rest: FakeRest, coffer: Coffer) -> None:
     """An empty answer would look like a failure."""
     rest.reply("GET", "/memory_stores/global/history", 200, {"commits": []})

@@ -20,12 +20,14 @@ COMMANDS = {
     *(f"memory {name}" for name in ("rules", "rules-add", "rules-accept", "journal", "journal-add")),
     *(f"memory {name}" for name in ("handoff", "log")),
     *(f"agent {name}" for name in ("list", "candidates", "add", "remove", "hooks", "mcp", "set")),
+    *(f"sync {name}" for name in ("init", "run", "status", "accept", "conflicts", "resolve", "serve", "off")),
     *("setup", "doctor", "audit", "invocations"),
 }
 READING = {
     *(f"memory {name}" for name in ("list", "show", "facts", "get", "recall", "history")),
     *(f"memory {name}" for name in ("rules", "journal", "handoff", "log")),
     *(f"agent {name}" for name in ("list", "candidates", "hooks", "mcp")),
+    *(f"sync {name}" for name in ("run", "status", "accept", "conflicts", "serve")),
     *("daemon status", "doctor", "audit", "invocations"),
 }
 SLOW = (
@@ -67,7 +69,7 @@ def test_every_command_has_help(words: tuple[str, ...], capsys: pytest.CaptureFi
 
 def test_exactly_the_promised_commands_exist() -> None:
     """A documented command would be missing, or an undocumented one be there."""
-    groups = {(), ("memory",), ("agent",), ("daemon",)}
+    groups = {(), ("memory",), ("agent",), ("daemon",), ("sync",)}
     assert {" ".join(words) for words in EVERY if words not in groups} == COMMANDS
 
 

@@ -14,6 +14,8 @@ from coffer.domain.changes import Plan, Written
 from coffer.domain.facts import CommitInfo, Fact, Hit
 from coffer.domain.ports import Ports
 from coffer.domain.stores import Project, StoreRef, project_id
+from gitsync.merge_lines import merge_lines
+from lanes.layout import store_of
 from lanes.names import ulid
 
 
@@ -54,6 +56,13 @@ class FakeTree:
 
     async def pending(self) -> dict[str, str]:
         return {}
+
+    async def stores(self) -> list[StoreRef]:
+        folders = {found[0] for path in self.held if (found := store_of(path)) is not None}
+        return [StoreRef(folder.rpartition("/")[2]) for folder in sorted(folders - {"global"})]
+
+    async def files(self, folder: str) -> list[tuple[str, int]]:
+        return [(path, len(self.held[path])) for path in FakeView(self.held).files(folder)]
 
 
 class FakeIndex:
@@ -133,6 +142,9 @@ class FakeState:
     def found_root(self, store: str, root: str) -> None:
         self.known_roots[store] = root
 
+    def forget_root(self, store: str) -> None:
+        self.known_roots.pop(store, None)
+
 
 class FakeIdentity:
     """Every folder below /projects is a project of its own; between two commits of it lie two."""
@@ -193,6 +205,9 @@ class Fakes:
             "identity": self.identity,
             "clock": self.clock,
             "machine": "laptop",
-            **dict.fromkeys(("agents", "kinds", "settings", "commands")),  # MCP has nothing to do with them
+            "merge_lines": merge_lines,
+            **dict.fromkeys(
+                ("past", "agents", "kinds", "settings", "commands", "remote", "sync_state", "serving", "engine")
+            ),  # MCP has nothing to do with them
         }
         return Ports(**parts)

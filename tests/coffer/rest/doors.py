@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 import trio
 
+from coffer.application.sync import Synchroniser
 from coffer.domain.ports import Ports
 from coffer.surfaces.rest.app import ROUTES, DaemonFacts, build_app
 from coffer.surfaces.rest.errors import API, STATUS
@@ -51,8 +52,8 @@ class Daemon:
     ready: bool = True
     rotations: int = 0
 
-    def facts(self) -> DaemonFacts:
-        return DaemonFacts("1.2.3", 4711, 90.0, lambda: self.ready, self.rotate)
+    def facts(self, ports: Ports) -> DaemonFacts:
+        return DaemonFacts("1.2.3", 4711, 90.0, lambda: self.ready, self.rotate, Synchroniser(ports))
 
     async def rotate(self) -> None:
         self.rotations += 1
@@ -67,7 +68,8 @@ class Client:
     daemon: Daemon = field(default_factory=Daemon)
 
     def __post_init__(self) -> None:
-        self.app = build_app(self.ports, self.daemon.facts())
+        self.facts = self.daemon.facts(self.ports)
+        self.app = build_app(self.ports, self.facts)
         self.guarded = Guard(self.app, self.door, lambda: TOKEN, lambda: PORT)
 
     async def ask(
@@ -89,7 +91,9 @@ class Client:
         given: dict[str, str | None] = {
             "host": f"127.0.0.1:{PORT}" if self.door is Door.LOOPBACK else "localhost",
             "x-coffer-token": TOKEN if self.door is Door.LOOPBACK else None,
-            "content-type": "application/json" if data is not None or method in ("POST", "PATCH") else None,
+            "content-type": "application/json"
+            if data is not None or method in ("POST", "PUT", "PATCH")
+            else None,
             "content-length": str(sum(map(len, chunks))) if len(chunks) == 1 else None,
             "transfer-encoding": "chunked" if len(chunks) > 1 else None,
         }

@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from typing import cast
+
+import trio
 
 from coffer.application.remember import fact_from
 from coffer.domain.activity import AuditEvent, Finding, Invocation
 from coffer.domain.agents import Agent, Commands, Firing
 from coffer.domain.changes import Plan, T, Written
-from coffer.domain.errors import CofferError, MemoryNotFound
+from coffer.domain.errors import CofferError, ConfigInvalid, MemoryNotFound
 from coffer.domain.facts import CommitInfo, Fact, Hit
+from coffer.domain.history import BlamedLine, FileChange, FileDiff, Moment, Operation
 from coffer.domain.originals import Original
-from coffer.domain.ports import Ports
+from coffer.domain.ports import Ports, Serving
 from coffer.domain.stores import GLOBAL, Project, StoreRef
+from coffer.domain.sync import Exchange, Kept, RemoteSettings, SyncRun
 from coffer.infrastructure.agents.kinds import KnownAgents
+from coffer.infrastructure.no_engine import NoEngine
 from coffer.infrastructure.settings.files import DiskSettings
+from gitsync.merge_lines import merge_lines
 from lanes import lane_of
 from lanes.errors import Unreadable
 from lanes.layout import store_of
@@ -55,11 +62,15 @@ class MemoryTree:
             done.op,
             done.caller.actor,
             done.caller.agent,
+            done.caller.session,
             done.subject,
             tuple(change.path for change in done.changes),
         )
         self.past.insert(0, (info, dict(self.held)))
         return planned.result, Written(commit)
+
+    async def written(self) -> None:
+        await trio.sleep_forever()
 
     async def read(self, path: str) -> bytes | None:
         return self.held.get(path)
@@ -89,7 +100,7 @@ class MemoryTree:
         infos = [info for info, _ in self.past]
         if before is not None:
             infos = infos[1 + [info.commit for info in infos].index(self._commit(before)) :]
-        touched = [info for info in infos if any(f"{path}/".startswith(f"{prefix}/") for path in info.paths)]
+        touched = [info for info in infos if any(_below(path, prefix) for path in info.paths)]
         return touched[:limit]
 
     async def read_at(self, commit: str, path: str) -> bytes | None:
@@ -100,11 +111,60 @@ class MemoryTree:
         paths = [path for info, _ in self.past for path in info.paths]
         return next((path for path in paths if path.startswith(prefix) and path.endswith(suffix)), None)
 
+    async def moment(self, commit: str) -> Moment:
+        full = self._commit(commit)
+        return next(Moment(full, info.time) for info, _ in self.past if info.commit == full)
+
+    async def moment_at(self, time: str) -> Moment | None:
+        return next((Moment(info.commit, info.time) for info, _ in self.past if info.time <= time), None)
+
+    async def differences(self, old: str | None, new: str | None, folder: str) -> tuple[list[FileDiff], int]:
+        diffs = [
+            FileDiff(
+                path,
+                "added" if before is None else "removed" if after is None else "changed",
+                f"-{before!r}\n+{after!r}\n",
+            )
+            for path, before, after in self._differing(self.as_of(old), self.as_of(new))
+            if path.startswith(f"{folder}/")
+        ]
+        return diffs[:1], len(diffs)
+
+    async def operation(self, commit: str) -> Operation:
+        full = self._commit(commit)
+        place = [info.commit for info, _ in self.past].index(full)
+        older = self.past[place + 1 :]
+        changes = self._differing(older[0][1] if older else {}, self.past[place][1])
+        return Operation(
+            full, self.past[place][0].subject, min(1, len(older)), tuple(FileChange(*one) for one in changes)
+        )
+
+    async def blame(self, path: str) -> list[BlamedLine] | None:
+        for info, held in self.past:
+            if path in info.paths and path in held:
+                who = (info.commit, info.time, info.actor, info.agent, info.session)
+                return [BlamedLine(*who, line) for line in held[path].decode().splitlines()]
+        return None
+
+    def as_of(self, commit: str | None) -> dict[str, bytes]:
+        """Return the files of a commit, none before the first."""
+        return next((held for info, held in self.past if info.commit == commit), {})
+
+    def _differing(
+        self, old: Mapping[str, bytes], new: Mapping[str, bytes]
+    ) -> list[tuple[str, bytes | None, bytes | None]]:
+        paths = sorted(old.keys() | new.keys())
+        return [(path, old.get(path), new.get(path)) for path in paths if old.get(path) != new.get(path)]
+
     def _commit(self, start: str) -> str:
         for info, _ in self.past:
             if info.commit.startswith(start):
                 return info.commit
         raise MemoryNotFound(f"Commit {start}", "global")
+
+
+def _below(path: str, prefix: str) -> bool:
+    return not prefix or f"{path}/".startswith(f"{prefix}/")
 
 
 @dataclass
@@ -195,6 +255,24 @@ class MemoryIndex:
 
 
 @dataclass
+class MemoryPast:
+    """The index of what a tree held."""
+
+    tree: MemoryTree
+
+    async def search(self, commit: str, query: str, stores: Sequence[StoreRef], limit: int) -> list[Hit]:
+        return await self._index(commit).search(query, stores, limit)
+
+    async def facts(
+        self, commit: str, store: StoreRef, lane: str | None, limit: int, offset: int
+    ) -> tuple[list[Fact], int]:
+        return await self._index(commit).facts(store, lane, limit, offset)
+
+    def _index(self, commit: str) -> MemoryIndex:
+        return MemoryIndex(MemoryTree(held=self.tree.as_of(commit)))
+
+
+@dataclass
 class MemoryState:
     """Keeps what it is told."""
 
@@ -237,6 +315,9 @@ class MemoryState:
 
     def found_root(self, store: str, root: str) -> None:
         self.known_roots[store] = root
+
+    def forget_root(self, store: str) -> None:
+        self.known_roots.pop(store, None)
 
 
 @dataclass
@@ -321,17 +402,103 @@ class MemoryAgents:
             self.ways_back[path] = way_back
 
 
+class MemoryRemote:
+    """A remote that says what a test tells it to."""
+
+    def __init__(self) -> None:
+        self.exchanges: list[Exchange | CofferError] = []
+        self.asked: list[tuple[str, frozenset[tuple[str, str]]]] = []
+        self.kept: list[tuple[str, str]] = []
+
+    async def check(self, url: str) -> str:
+        if "::" in url:
+            raise ConfigInvalid("url", f"{url!r} names a program")
+        return url
+
+    async def exchange(self, url: str, accepted: Collection[tuple[str, str]]) -> Exchange:
+        self.asked.append((url, frozenset(accepted)))
+        done = self.exchanges.pop(0) if self.exchanges else Exchange()
+        if isinstance(done, CofferError):
+            raise done
+        return done
+
+    async def tip(self) -> str | None:
+        return None
+
+    async def kept_since(self, commit: str | None) -> list[tuple[str, str]]:
+        kept, self.kept = self.kept, []
+        return kept
+
+    async def distance(self, url: str) -> tuple[int, int]:
+        return 0, 0
+
+
+class MemorySync:
+    """What is known of the remote, forgotten with the test."""
+
+    def __init__(self) -> None:
+        self.remote: RemoteSettings | None = None
+        self.last: SyncRun | None = None
+        self.success: str | None = None
+        self.yes: set[tuple[str, str]] = set()
+        self.held: dict[str, Kept] = {}
+        self.push = False
+
+    async def settings(self) -> RemoteSettings | None:
+        return self.remote
+
+    async def save_settings(self, settings: RemoteSettings | None) -> None:
+        self.remote = settings
+        if settings is None:
+            self.last, self.success, self.yes = None, None, set()
+
+    async def runs(self) -> tuple[SyncRun | None, str | None]:
+        return self.last, self.success
+
+    async def note_run(self, run: SyncRun) -> None:
+        self.last = run
+        if run.result in ("synced", "nothing"):
+            self.success = run.at
+
+    async def accepted(self) -> Collection[tuple[str, str]]:
+        return frozenset(self.yes)
+
+    async def accept(self, reason: str, subjects: Collection[str]) -> None:
+        self.yes |= {(reason, subject) for subject in subjects}
+
+    async def push_allowed(self) -> bool:
+        return self.push
+
+    async def allow_push(self, allowed: bool) -> None:
+        self.push = allowed
+
+    async def kept(self) -> list[Kept]:
+        return [self.held[path] for path in sorted(self.held)]
+
+    async def keep(self, kept: Kept) -> None:
+        self.held[kept.path] = kept
+
+    async def settle(self, path: str) -> None:
+        self.held.pop(path, None)
+
+
 def memory_ports() -> Ports:
     """Return an empty memory, on a machine without agents."""
     tree, clock = MemoryTree(), SteppingClock()
     return Ports(
         tree=tree,
         history=tree,
+        past=MemoryPast(tree),
         index=MemoryIndex(tree),
         state=MemoryState(),
         identity=KnownProjects(),
         clock=clock,
+        remote=MemoryRemote(),
+        sync_state=MemorySync(),
+        serving=cast(Serving, None),
+        engine=NoEngine(),
         machine="laptop",
+        merge_lines=merge_lines,
         agents=MemoryAgents(),
         kinds=KnownAgents({}, "/nowhere"),
         settings=DiskSettings(clock.now),

@@ -20,10 +20,12 @@ NAMED = {
     "id": "01JABCDEFGHJKMNPQRSTVWXYZ0",
     "event": "SessionStart",
     "session_id": "one",
+    "ref": "2026-06-03",
 }
+PORTS = memory_ports()
 ADDRESSES = sorted(
     (method, re.sub(r"<(\w+)>", lambda part: NAMED[part[1]], rule.rule))
-    for rule in build_app(memory_ports(), Daemon().facts()).url_map.iter_rules()
+    for rule in build_app(PORTS, Daemon().facts(PORTS)).url_map.iter_rules()
     for method in rule.methods or ()
 )
 PUBLIC = f"{API}/daemon/status"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -12,9 +13,11 @@ from coffer.surfaces.rest.guard import (
     Door,
     Guard,
     content_allowed,
+    git_content_allowed,
     host_allowed,
     origin_allowed,
     own_hosts,
+    password_allowed,
     site_allowed,
     token_allowed,
 )
@@ -364,3 +367,41 @@ async def test_lifespan_passes() -> None:
 
     await Guard(inner, Door.SOCKET, lambda: TOKEN, lambda: PORT)({"type": "lifespan"}, nothing, nothing)
     assert inner.reached == ["lifespan"]
+
+
+GIT_POST = "application/x-git-upload-pack-request"
+
+
+@pytest.mark.parametrize(
+    ("given", "allowed"),
+    [
+        ("Basic " + b64encode(f"coffer:{TOKEN}".encode()).decode(), True),
+        ("basic " + b64encode(f":{TOKEN}".encode()).decode(), True),
+        ("Basic " + b64encode(f"{TOKEN}:".encode()).decode(), False),
+        ("Basic " + b64encode(b"coffer:").decode(), False),
+        ("Basic !!!", False),
+        ("Basic", False),
+    ],
+)
+def test_the_password_of_git_is_the_token(given: str, allowed: bool) -> None:
+    """Any program of another account on this machine could clone the memory."""
+    assert password_allowed([given], TOKEN) is allowed
+    assert not password_allowed([given], "")
+
+
+@pytest.mark.parametrize(
+    ("method", "types", "allowed"),
+    [
+        ("GET", [], True),
+        ("POST", [GIT_POST], True),
+        ("POST", ["application/x-git-receive-pack-request"], True),
+        ("POST", ["text/plain"], False),
+        ("POST", ["application/json"], False),
+        ("POST", [], False),
+        ("POST", [GIT_POST, GIT_POST], False),
+        ("DELETE", [], False),
+    ],
+)
+def test_only_git_speaks_to_gits_address(method: str, types: list[str], allowed: bool) -> None:
+    """A web page's form could post to the repository in the user's name."""
+    assert git_content_allowed(method, types) is allowed

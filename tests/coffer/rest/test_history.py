@@ -125,3 +125,56 @@ async def test_restore_from_an_unknown_commit(client: Client, fact: str) -> None
 async def test_history_of_what_never_was(client: Client) -> None:
     """A project without memory would look like a mistake."""
     assert (await client.ask("GET", f"/memory_stores/{PROJECT}/history")).json == {"commits": []}
+
+
+async def test_history_of_the_whole_tree(client: Client, fact: str) -> None:
+    """What happened in all stores could be seen store by store only."""
+    await client.ask("POST", f"/memory_stores/{PROJECT}/facts", {"text": "of a project"})
+    commits = (await client.ask("GET", "/history")).json["commits"]
+    assert [commit["subject"] for commit in commits][:2] == ["remember: of a project", "edit: second"]
+    rest = (await client.ask("GET", f"/history?limit=1&before={commits[0]['commit']}")).json["commits"]
+    assert rest == commits[1:2]
+    for query in ("limit=0", "before=HEAD", "path=a"):
+        assert (await client.ask("GET", f"/history?{query}")).code == "CONFIG_INVALID"
+
+
+async def test_undo(client: Client, fact: str) -> None:
+    """A wrong edit could only be corrected by typing the old text again."""
+    commits = (await client.ask("GET", "/history")).json["commits"]
+    reply = await client.ask("POST", "/memory_stores/undo", {"commit": commits[0]["commit"][:10].upper()})
+    newest = (await client.ask("GET", "/history")).json["commits"][0]
+    assert reply.json == {
+        "commit": newest["commit"],
+        "undone": commits[0]["commit"],
+        "subject": "undo: edit: second",
+        "paths": commits[0]["paths"],
+        "pending_reason": None,
+    }
+    assert (await client.ask("GET", f"{FACTS}/{fact}")).json["text"] == "first"
+    again = await client.ask("POST", "/memory_stores/undo", {"commit": newest["commit"]})
+    assert again.json["subject"] == "undo: undo: edit: second"
+    assert (await client.ask("GET", f"{FACTS}/{fact}")).json["text"] == "second"
+
+
+async def test_undo_of_what_later_work_stands_on(client: Client, fact: str) -> None:
+    """Undoing would throw away what somebody wrote afterwards, or fail without a word on why."""
+    await client.ask("PATCH", f"{FACTS}/{fact}", {"text": "third"})
+    newest, edit = (await client.ask("GET", "/history?limit=2")).json["commits"]
+    reply = await client.ask("POST", "/memory_stores/undo", {"commit": edit["commit"]})
+    assert (reply.status, reply.code) == (409, "UNDO_CONFLICT")
+    later = [{name: newest[name] for name in ("commit", "time", "subject")}]
+    assert reply.json["error"]["details"]["later"] == later
+    assert "edit: third" in reply.json["error"]["message"]
+    assert (await client.ask("GET", f"{FACTS}/{fact}")).json["text"] == "third"
+
+
+async def test_what_cant_be_undone(client: Client, fact: str) -> None:
+    """Undo would do something else than was meant, or nothing while saying that it did."""
+    commits = (await client.ask("GET", "/history")).json["commits"]
+    for body in ({"commit": commits[-1]["commit"]}, {"commit": "HEAD"}, {}):
+        assert (await client.ask("POST", "/memory_stores/undo", body)).code == "CONFIG_INVALID"
+    assert (await client.ask("POST", "/memory_stores/undo", {"commit": "ffff"})).code == "MEMORY_NOT_FOUND"
+    edit = {"commit": commits[0]["commit"]}
+    assert (await client.ask("POST", "/memory_stores/undo", edit)).status == 200
+    reply = await client.ask("POST", "/memory_stores/undo", edit)
+    assert "nothing is left" in reply.json["error"]["message"]

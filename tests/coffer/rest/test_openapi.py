@@ -33,7 +33,7 @@ async def test_every_route_is_described(document: Any, ports: Ports) -> None:
     """Somebody who writes a client would miss a route."""
     served = {
         (re.sub(r"<(\w+)>", r"{\1}", rule.rule), method.lower())
-        for rule in build_app(ports, Daemon().facts()).url_map.iter_rules()
+        for rule in build_app(ports, Daemon().facts(ports)).url_map.iter_rules()
         for method in (rule.methods or set()) - {"HEAD"}
     }
     described = {(path, method) for path, methods in document["paths"].items() for method in methods}

@@ -31,7 +31,7 @@ async def served(ports: Ports, door: Door, bind: str) -> AsyncIterator[str]:
     def port() -> int | None:
         return int(binds[0].rpartition(":")[2]) if door is Door.LOOPBACK else None
 
-    app = Guard(build_app(ports, Daemon().facts()), door, lambda: TOKEN, port)
+    app = Guard(build_app(ports, Daemon().facts(ports)), door, lambda: TOKEN, port)
     stop = trio.Event()
     async with trio.open_nursery() as nursery:
         start = partial(serve, app, config, shutdown_trigger=stop.wait)  # type: ignore[arg-type]

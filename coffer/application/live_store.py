@@ -1,0 +1,44 @@
+"""Where a write really goes: into the store that has the project's memory by now, moved there first if need be."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TypeVar
+
+from coffer.application.combine import adopt
+from coffer.application.retired import StoreRetired, has_settings, survivor
+from coffer.domain.errors import FileUnreadable
+from coffer.domain.ports import Ports
+from coffer.domain.stores import Project, StoreRef
+
+T = TypeVar("T")
+
+
+async def in_live_store(
+    ports: Ports, store: StoreRef, project: Project | None, write: Callable[[StoreRef], Awaitable[T]]
+) -> T:
+    """Do a write that is addressed to `store` in the store that its memory is in; `project` is the caller's.
+
+    What a project has under its path, from before it had a remote, is moved first. The write is done again where a
+    merge came in between.
+    """
+    store = await _live(ports, store, project)
+    while True:
+        try:
+            return await write(store)
+        except StoreRetired as retired:
+            store = retired.survivor
+
+
+async def _live(ports: Ports, store: StoreRef, project: Project | None) -> StoreRef:
+    if (
+        project is not None
+        and project.path_store is not None
+        and store in (project.store, project.path_store)
+    ):
+        if await has_settings(ports, project.path_store):
+            with suppress(FileUnreadable):  # what is to be written now mustn't be lost for that
+                await adopt(ports, project)
+        store = project.store
+    return await survivor(ports, store)
