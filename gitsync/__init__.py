@@ -7,6 +7,11 @@
     maintenance  packing                                    identity   which project a folder belongs to
     distance     how far somebody's branch has moved        lost_blobs what git lost, written again
 
+The past:
+
+    changed_paths  which files each commit changed, kept    blame      who wrote each line
+    snapshot     the tree as it was                         line_diff  two texts compared
+
 Several machines:
 
     remote       fetch and push, within limits              serve      for the user's own git, over HTTP

@@ -73,9 +73,14 @@ def heads_command(repo: Repository, folder: str, url: str) -> list[str]:
     return ["/usr/bin/env", "GIT_TRACE_PACKET=2", *_command(repo, folder, "ls-remote", "--heads", url)]
 
 
-def push_command(repo: Repository, url: str, tip: str) -> list[str]:
-    """Return the command that moves the remote's branch forward to `tip`, by `--porcelain`."""
+def push_command(repo: Repository, url: str, tip: str, expected: str | None) -> list[str]:
+    """Return the command that moves the remote's branch forward to `tip`, by `--porcelain`.
+
+    With `expected` only from exactly there: git calls that a lease. As `tip` descends from it nothing is forced.
+    """
     options = "--porcelain --no-verify --no-follow-tags --no-recurse-submodules"
+    if expected:
+        options += f" --force-with-lease={BRANCH}:{expected}"
     return _command(repo, repo.folder, "push", options, url, f"{tip}:{BRANCH}")
 
 
@@ -88,7 +93,8 @@ def _command(repo: Repository, folder: str, verb: str, options: str, *words: str
     git = shutil.which("git")
     if git is None:
         script = os.path.join(os.path.dirname(__file__), "remote_dulwich.py")
-        return [sys.executable, "-P", script, verb, folder, *words]
+        lease = [option.rpartition(":")[2] for option in options.split() if "-with-lease=" in option]
+        return [sys.executable, "-P", script, verb, folder, *words, *lease]
     # The quarantine knows nothing of what the user has set for this repository.
     settings = [f"include.path={os.path.join(repo.folder, 'config')}"] * (folder != repo.folder) + [
         *_SETTINGS

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 
 from gitsync.errors import Blocked, Damaged
 from gitsync.objects import Commit

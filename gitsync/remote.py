@@ -83,13 +83,16 @@ def fetch(repo: Repository, url: str, limits: Limits, stop: Event) -> Incoming:
         return incoming
 
 
-def push(repo: Repository, url: str, tip: str, limits: Limits, stop: Event) -> bool:
+def push(
+    repo: Repository, url: str, tip: str, limits: Limits, stop: Event, expected: str | None = None
+) -> bool:
     """Move the remote's main forward to `tip`; False when somebody was faster and has to be fetched first.
 
-    Raises RemoteFailed and RemoteRefused.
+    With `expected`, an ancestor of `tip`, only if the remote is exactly there, so that nothing has to be fetched
+    before. Raises RemoteFailed and RemoteRefused.
     """
     url = checked_url(url)
-    ended = _talk(repo, url, limits, stop, lambda: None, push_command(repo, url, tip))
+    ended = _talk(repo, url, limits, stop, lambda: None, push_command(repo, url, tip, expected))
     for line in ended.out.splitlines():
         flag, *fields = line.split("\t")
         if flag == "!" and fields:

@@ -69,12 +69,14 @@ def _list(repo: Repo, url: str) -> None:
             sys.stdout.write(f"{oid.decode()}\t{name.decode('utf-8', 'replace')}\n")
 
 
-def _push(repo: Repo, url: str, refspec: str) -> None:
+def _push(repo: Repo, url: str, refspec: str, expected: str = "") -> None:
     tip, target = _names(refspec)
     client, path = _client(repo, url)
 
     def update(refs: Any) -> Any:
         old = refs.get(target)
+        if expected and (old or b"").decode() != expected:
+            raise _Refused
         if old and not (old in repo.object_store and can_fast_forward(repo, old, tip)):
             raise _Refused
         return {target: tip}  # the other side compares with the value that it has just told

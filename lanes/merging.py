@@ -24,7 +24,10 @@ from lanes.merged_rules import merge_rules
 from lanes.rules import read_rules
 from lanes.store_config import read_config
 
-__all__ = ["MergeLines", "Merged", "conflict_original", "conflict_path", "merge"]
+__all__ = ["CONFLICT_MARK", "MergeLines", "Merged", "conflict_original", "conflict_path", "merge"]
+
+CONFLICT_MARK = ".conflict-"
+"""Stands in the name of every second version."""
 
 _NAME = re.compile(r"(?P<stem>.+?)(?P<mark>(?:\.conflict-[0-9a-f]{8})*)(?P<ending>\.[^.]{1,16})?", re.DOTALL)
 _LONGEST_NAME = 255  # bytes, on nearly every file system
@@ -87,7 +90,7 @@ def conflict_path(path: str, content: bytes) -> str:
     folder, slash, name = path.rpartition("/")
     match = _NAME.fullmatch(name)
     stem, ending = (match["stem"], match["ending"] or "") if match else (name, "")
-    mark = f".conflict-{sha256(content).hexdigest()[:8]}"
+    mark = f"{CONFLICT_MARK}{sha256(content).hexdigest()[:8]}"
     room = _LONGEST_NAME - len(f"{mark}{ending}".encode("utf-8", "surrogateescape"))
     short = stem.encode("utf-8", "surrogateescape")[:room].decode("utf-8", "ignore")
     return f"{folder}{slash}{short}{mark}{ending}"

@@ -17,7 +17,7 @@ from lanes import lane_of
 from lanes.errors import Unreadable
 from lanes.knowledge import derive_title, read_note, renamed_note
 from lanes.layout import store_of
-from lanes.merging import conflict_original
+from lanes.merging import CONFLICT_MARK, conflict_original
 from lanes.names import fact_filename, slug
 
 Keep = Literal["this", "other", "both"]
@@ -28,13 +28,11 @@ _SHOWN = ("inbox", "topic", "rules", "handoff")
 async def list_conflicts(ports: Ports) -> list[Conflict]:
     """Return what is open, by path: two versions side by side, and files that one machine had removed."""
     found = []
-    for store in await ports.tree.stores():
-        paths = [path for path, _ in await ports.tree.files(store.folder)]
-        for path in paths:
-            original = _original(store, path)
-            if original in paths:
-                since = await ports.history.commits(path, 1, None)
-                found.append(Conflict(original, path, store.name, since[0].time if since else ""))
+    for path in await ports.tree.named(CONFLICT_MARK):
+        original = _original(path)
+        if original and await ports.tree.read(original[1]) is not None:
+            since = await ports.history.commits(path, 1, None)
+            found.append(Conflict(original[1], path, original[0].name, since[0].time if since else ""))
     for kept in await ports.sync_state.kept():
         content = await ports.tree.read(kept.path)
         located = store_of(kept.path)
@@ -100,11 +98,15 @@ def _of_its_own(view: TreeView, path: str, content: bytes, new_id: str) -> Chang
     return Change(f"{folder}/{fact_filename(note.title or derive_title(note.body), new_id)}", named)
 
 
-def _original(store: StoreRef, path: str) -> str | None:
-    inside = path.removeprefix(f"{store.folder}/")
+def _original(path: str) -> tuple[StoreRef, str] | None:
+    """Return the store of a second version, and the path of the first."""
+    located = store_of(path)
+    if located is None:
+        return None
+    folder, inside = located
     lane = lane_of(inside)
     original = conflict_original(inside) if lane and lane.name in _SHOWN else None
-    return f"{store.folder}/{original}" if original else None
+    return (_store_at(folder), f"{folder}/{original}") if original else None
 
 
 def _store_at(folder: str) -> StoreRef:

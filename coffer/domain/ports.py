@@ -44,6 +44,9 @@ class Tree(Protocol):
     async def stores(self) -> list[StoreRef]:
         """Return the stores that have a folder in the tree."""
 
+    async def named(self, part: str) -> list[str]:
+        """Return the tree-relative paths of all files whose name has `part` in it, sorted."""
+
     async def files(self, folder: str) -> list[tuple[str, int]]:
         """Return tree-relative path and size of every file below `folder`."""
 

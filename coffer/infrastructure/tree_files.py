@@ -91,6 +91,14 @@ class TreeFiles:
                     with suppress(FileNotFoundError):
                         yield path, entry.stat(follow_symlinks=False).st_size
 
+    def named(self, part: str) -> Iterator[str]:
+        """Yield the path of every file whose name has `part` in it; nothing else is asked of any file."""
+        for here, folders, names in os.walk(self.root):
+            folders[:] = [folder for folder in folders if not folder.startswith(".")]
+            for name in names:
+                if part in name and not name.startswith("."):
+                    yield os.path.relpath(os.path.join(here, name), self.root)
+
     def stage(self, path: str, content: bytes) -> Staged:
         """Write `content` beside `path`, creating folders; the caller flushes it before `install`."""
         folder = path.rpartition("/")[0]

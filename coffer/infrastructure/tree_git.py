@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
@@ -28,7 +28,7 @@ from coffer.infrastructure.tree_join import Check, Joined
 from coffer.infrastructure.tree_repository import ATTRIBUTES, ATTRIBUTES_TEXT, TreeRepository
 from gitsync.commit import Outcome
 from gitsync.errors import GitError, WorkTreeChanged
-from lanes.layout import STORE_FILE
+from lanes.layout import STORE_FILE, store_of
 
 T = TypeVar("T")
 
@@ -68,7 +68,10 @@ class GitTree:
         """Mend what a crash left behind; creates nothing."""
         if os.path.isdir(self.root):
             await trio.to_thread.run_sync(self._files.sweep, limiter=self._thread)
-            await trio.to_thread.run_sync(self._drop_emptied, limiter=self._thread)
+            await trio.to_thread.run_sync(
+                lambda: self._drop_emptied(store.folder for store in stores_in(self.root)),
+                limiter=self._thread,
+            )
             await trio.to_thread.run_sync(self._repository.recover, limiter=self._thread)
 
     async def run(self) -> None:
@@ -133,6 +136,11 @@ class GitTree:
     async def stores(self) -> list[StoreRef]:
         return await trio.to_thread.run_sync(stores_in, self.root, abandon_on_cancel=True)
 
+    async def named(self, part: str) -> list[str]:
+        return await trio.to_thread.run_sync(
+            lambda: sorted(self._reading.named(part)), abandon_on_cancel=True
+        )
+
     async def files(self, folder: str) -> list[tuple[str, int]]:
         return await trio.to_thread.run_sync(
             lambda: sorted(self._reading.walk(folder)), abandon_on_cancel=True
@@ -192,8 +200,8 @@ class GitTree:
                 for number, (request, _) in enumerate(operations):
                     commit_id = outcome.commits[number] if outcome.commits else None
                     request.written = Written(commit_id, outcome.pending)
-                if any(new is None and path.endswith(f"/{STORE_FILE}") for path, new in draft.decided().items()):
-                    self._drop_emptied()
+                removed = (store_of(path) for path, content in draft.decided().items() if content is None)
+                self._drop_emptied({located[0] for located in removed if located})
                 self._reached("acked")
                 return
             raise StoreReadOnly(self.root, "another program keeps changing the same files")
@@ -250,11 +258,11 @@ class GitTree:
             for one in staged:
                 self._files.discard(one)
 
-    def _drop_emptied(self) -> None:
-        """Remove the folders of stores that have gone into others; git knows no empty ones."""
-        for store in stores_in(self.root):
-            if not os.path.lexists(self._files.absolute(f"{store.folder}/{STORE_FILE}")):
-                self._files.drop_empty(store.folder)
+    def _drop_emptied(self, stores: Iterable[str]) -> None:
+        """Remove those stores' folders that have nothing in them any more; git knows no empty ones."""
+        for folder in stores:
+            if not os.path.lexists(self._files.absolute(f"{folder}/{STORE_FILE}")):
+                self._files.drop_empty(folder)
 
     def _contents(self, folder: str) -> list[tuple[str, bytes]]:
         read = ((path, self._readable(path)) for path, _ in sorted(self._reading.walk(folder)))

@@ -29,4 +29,7 @@ BUILT = (
     "journal lane entries are readable for a store",
     "handoff scenes are listed per branch for a store",
     "the consolidation changelog is readable for a store",
+    "merge scan degrades cleanly without an internal engine",
+    "merging two stores consolidates additively and retires the source",
+    "a merged identity resolves to the surviving store",
 )

@@ -106,10 +106,11 @@ async def test_everything_of_both_stores_is_in_the_one_that_stays(memory: Memory
     assert "deploy.md" in files["knowledge/INDEX.md"] and "same.md" in files["knowledge/INDEX.md"]
     assert files["consolidation-log.md"] == "- beta was organized\n- alpha was organized\n"
     assert (await show_store(ports, B)).label == "The shop"
-    assert [hit.text for hit in await recall(ports, [B], "alpha fact")][0] == "The alpha fact."
+    assert (await recall(ports, [B], "alpha fact"))[0].text == "The alpha fact."
     assert await recall(ports, [A], "alpha fact") == []
     uncommitted = memory.git("status", "--porcelain", folder=memory.tree).splitlines()
-    assert len(uncommitted) == 2 and all("/sketch." in line for line in uncommitted)
+    # What was a person's own in the target before is theirs to commit; loose files aren't in git at all.
+    assert [line.rpartition("/")[2].partition(".")[0] for line in uncommitted] == ["same", "sketch", "sketch"]
     assert memory.log()[0].startswith("merge: The shop into project-")
     event = (await ports.state.audit_events(1, None, "memory_stores_merged", None))[0]
     assert (event.store, event.details) == (B.name, {"source": A.name, "files": 10, "aliases": 1})
@@ -165,7 +166,7 @@ async def test_what_is_no_file_stays_where_it_is(memory: Memory) -> None:
     (memory.tree / B.folder / "knowledge" / "blocked.md").mkdir()
     blocked = put(memory, A, "knowledge/blocked.md", "A folder is in the way.\n")
     await merge_stores(memory.ports, USER, A, B)
-    assert {text for text in await texts(memory.ports, B)} == {"A fact.", "Another."}
+    assert set(await texts(memory.ports, B)) == {"A fact.", "Another."}
     assert huge.exists() and link.is_symlink() and blocked.exists()
     head = memory.git("rev-parse", "HEAD", folder=memory.tree)
     assert not await consolidate(memory.ports)
@@ -254,7 +255,7 @@ async def test_aliases_go_along_and_are_held_once(memory: Memory) -> None:
 async def test_a_fact_told_while_stores_are_merged_is_kept(memory: Memory) -> None:
     """A fact that comes in just then would be written to a store that is on its way out, and be lost with it."""
     ports = memory.ports
-    for number in range(25):
+    for number in range(15):
         source, target = (StoreRef(project_id(f"/{name}/{number}")) for name in ("source", "target"))
         said = [f"Fact {fact} of round {number}." for fact in range(8)]
         await tell(ports, source, said[0])

@@ -17,6 +17,7 @@ COMMANDS = {
     *(f"daemon {name}" for name in ("run", "start", "stop", "status", "rotate-token")),
     *(f"memory {name}" for name in ("list", "show", "facts", "get", "add", "edit", "delete", "clear")),
     *(f"memory {name}" for name in ("recall", "label", "history", "restore")),
+    *(f"memory {name}" for name in ("diff", "blame", "undo")),
     *(f"memory {name}" for name in ("rules", "rules-add", "rules-accept", "journal", "journal-add")),
     *(f"memory {name}" for name in ("handoff", "log")),
     *(f"agent {name}" for name in ("list", "candidates", "add", "remove", "hooks", "mcp", "set")),
@@ -25,6 +26,7 @@ COMMANDS = {
 }
 READING = {
     *(f"memory {name}" for name in ("list", "show", "facts", "get", "recall", "history")),
+    *(f"memory {name}" for name in ("diff", "blame")),
     *(f"memory {name}" for name in ("rules", "journal", "handoff", "log")),
     *(f"agent {name}" for name in ("list", "candidates", "hooks", "mcp")),
     *(f"sync {name}" for name in ("run", "status", "accept", "conflicts", "serve")),
@@ -84,6 +86,8 @@ def test_exactly_the_promised_commands_exist() -> None:
         ["memory", "recall", "global", "x", "--scope", "everything"],
         ["memory", "facts", "--limit", "many"],
         ["memory", "history", "--fact", "a", "--path", "b"],
+        ["memory", "history", "--fact", "a", "--all"],
+        ["memory", "diff", "."],
         ["memory", "rules-accept", "."],
         ["memory", "rules-accept", ".", "a rule", "--all"],
         ["memory", "rules-add", "."],

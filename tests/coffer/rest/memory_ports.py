@@ -72,6 +72,9 @@ class MemoryTree:
     async def written(self) -> None:
         await trio.sleep_forever()
 
+    async def named(self, part: str) -> list[str]:
+        return sorted(path for path in self.held if part in path.rpartition("/")[2])
+
     async def read(self, path: str) -> bytes | None:
         return self.held.get(path)
 

@@ -71,7 +71,7 @@ def test_the_table_is_all_there_is() -> None:
     served = {(method, path) for method, path in ADDRESSES if method != "HEAD"}
     declared = {(route.method, API + route.path.format(**NAMED)) for route in ROUTES}
     assert served == declared
-    assert len(served) == 46
+    assert len(served) == 63
 
 
 @pytest.mark.report("B71", "B72", "B73", "B79")
@@ -105,8 +105,9 @@ async def test_other_methods(client: Client) -> None:
     """A method that a route doesn't have would be answered without the guard, or by a page of HTML."""
     headers = {"content-type": "application/json"}
     for path in sorted({path for _, path in ADDRESSES}):
-        # What isn't done to the list of candidates could be done to an agent of that name.
-        same = {path, path.replace("/agents/candidates", "/agents/global")}
+        # What isn't done to the list of candidates could be done to an agent of that name, and so with stores.
+        same = {path, re.sub(r"/agents/candidates$", "/agents/global", path)}
+        same.add(re.sub(r"/memory_stores/(undo|merge|merge_scan)$", "/memory_stores/global", path))
         allowed = {method for method, address in ADDRESSES if address in same}
         for method in {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} - allowed:
             reply = await client.ask(method, "/" + path, headers=headers)
