@@ -58,6 +58,19 @@ def past(repo: Repository) -> Iterator[Changed]:
         kept.save()
 
 
+def keep_up(repo: Repository) -> None:
+    """Work out what isn't kept of the newest commits, so that nobody has to wait for it; raises Damaged."""
+    kept = _Kept(repo)
+    waiting = [repo.head()]
+    try:
+        while waiting:
+            commit = waiting.pop()
+            if commit and not kept.has(commit):
+                waiting += kept.of(commit).parents
+    finally:
+        kept.save()
+
+
 class _Kept:
     """What is kept of each commit, completed as it is asked for."""
 
@@ -71,6 +84,10 @@ class _Kept:
         with suppress(OSError), open(self._file, "rb") as file:
             self._lines = {line[2:42].decode("ascii", "replace"): line for line in file}
 
+    def has(self, oid: str) -> bool:
+        """Tell whether something is kept of a commit."""
+        return oid in self._lines
+
     def of(self, oid: str) -> Changed:
         """Return what a commit changed, nothing where its trees are damaged; raises Damaged when it is itself."""
         if line := self._lines.get(oid):
@@ -82,10 +99,11 @@ class _Kept:
         try:
             paths = tuple(self._differing(before, commit.tree, ""))
         except Damaged:
-            return Changed(oid, commit.time, commit.parents, ())
+            return Changed(oid, commit.time, commit.parents, ())  # not kept: somebody may mend it
         changed = Changed(oid, commit.time, commit.parents, paths)
         told = [changed.commit, changed.time, changed.parents, changed.paths]
-        self._new.append(json.dumps(told, separators=(",", ":")).encode() + b"\n")
+        self._lines[oid] = json.dumps(told, separators=(",", ":")).encode() + b"\n"
+        self._new.append(self._lines[oid])
         return changed
 
     def save(self) -> None:

@@ -11,7 +11,7 @@ from coffer.domain.changes import Change, ChangeSet, Planned, TreeView, etag_of
 from coffer.domain.errors import FileUnreadable, MemoryNotFound
 from coffer.domain.facts import Caller
 from coffer.domain.ports import Ports
-from coffer.domain.stores import StoreRef, store_named
+from coffer.domain.stores import StoreRef, store_at
 from coffer.domain.sync import Conflict
 from lanes import lane_of
 from lanes.errors import Unreadable
@@ -39,7 +39,7 @@ async def list_conflicts(ports: Ports) -> list[Conflict]:
         if content is None or etag_of(content) != kept.etag or located is None:
             await ports.sync_state.settle(kept.path)  # somebody has decided
         else:
-            found.append(Conflict(kept.path, None, _store_at(located[0]).name, kept.since))
+            found.append(Conflict(kept.path, None, store_at(located[0]).name, kept.since))
     return sorted(found, key=lambda conflict: (conflict.path, conflict.other_path or ""))
 
 
@@ -106,8 +106,4 @@ def _original(path: str) -> tuple[StoreRef, str] | None:
     folder, inside = located
     lane = lane_of(inside)
     original = conflict_original(inside) if lane and lane.name in _SHOWN else None
-    return (_store_at(folder), f"{folder}/{original}") if original else None
-
-
-def _store_at(folder: str) -> StoreRef:
-    return store_named("global" if folder == "global" else f"project-{folder.rpartition('/')[2]}")
+    return (store_at(folder), f"{folder}/{original}") if original else None

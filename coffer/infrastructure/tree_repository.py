@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
@@ -21,7 +20,7 @@ from coffer.infrastructure.tree_files import (
     TreeFiles,
 )
 from coffer.infrastructure.tree_join import Check, Joined, join
-from gitsync.changed_paths import past
+from gitsync.changed_paths import keep_up
 from gitsync.commit import Outcome, Step, commit, pending_paths
 from gitsync.errors import GitError, NotKept, RepositoryUnusable
 from gitsync.lost_blobs import restore_blobs
@@ -127,14 +126,17 @@ class TreeRepository:
             raise SyncFailed(f"{problem}") from problem
 
     def pack(self) -> None:
-        """Pack the repository when many small objects or packs have come together. On any thread, beside writes."""
+        """Pack the repository when many small objects or packs have come together, and note what commits changed.
+
+        On any thread, beside writes.
+        """
         if not Repository.exists(self._root):
             return
         try:
             handle = Repository.open(self._root, COFFER)
             if loose_objects(handle) > LOOSE_AT_MOST or small_packs(handle) > PACKS_AT_MOST:
                 pack(handle)
-                deque(past(handle), maxlen=0)  # so that whoever asks for history needn't wait for it
+            keep_up(handle)
         except (GitError, OSError) as problem:
             log.warning("packing the memory tree: %s", problem)
 

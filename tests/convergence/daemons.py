@@ -18,7 +18,7 @@ from tests.faults.home import Gone, Home
 
 ORIGIN = "git@example.org:octo/pond.git"
 ROUNDS = 6
-LONGEST_LIFE = 0.12
+LONGEST_LIFE = 0.2
 
 
 class Daemons:
@@ -49,6 +49,7 @@ class Daemons:
         try:
             for _ in range(steps):
                 self.chance.choice(self.rules)(self.chance.choice(self.houses))
+                self.figures.operations += 1
             self.settle()
         finally:
             for house in self.houses:
@@ -153,7 +154,6 @@ class Daemons:
         self, house: Home, method: str, what: str, body: Any, line: str | None, store: str | None = None
     ) -> None:
         path = f"/memory_stores/{store or self.chance.choice(self.stores)}/{what}"
-        self.figures.operations += 1
         with self._perhaps_killed(house):
             reply = house.ask(method, path, body)
             assert reply.status in (200, 201, 204), reply.body

@@ -85,6 +85,7 @@ class Machines(RuleBasedStateMachine):
             for _ in range(4):
                 self.make_by_hand(number, STORES[0], "pond.md")
             self.remember(number, STORES[0], 2, None)
+            self.remember(number, STORES[1], 1, None)
             self.add_rule(number, STORES[0])
             self.journal(number, STORES[0], 1, None)
         if together:
@@ -201,14 +202,19 @@ class Machines(RuleBasedStateMachine):
             if not named:
                 self.cleared.add(store)
 
-    @rule(number=homes, source=projects, fault=st.none() | places)
-    def merge_stores(self, number: int, source: StoreRef, fault: int | None) -> None:
-        """Make one store of two; another machine may do the opposite meanwhile."""
+    @rule(
+        numbers=st.lists(homes, min_size=1, max_size=2, unique=True),
+        source=projects,
+        fault=st.none() | places,
+    )
+    def merge_stores(self, numbers: Sequence[int], source: StoreRef, fault: int | None) -> None:
+        """Make one store of two; a second machine does the opposite before it has heard of that."""
         target = next(store for store in STORES if store != source)
-        existing = {store for store in STORES if (self.homes[number].tree / store.folder).is_dir()}
-        if {source, target} <= existing:
-            self.merged = True
-            self._do(number, merge_stores, source, target, fault=fault)
+        for number, pair in zip(numbers, ((source, target), (target, source))):
+            if all((self.homes[number].tree / store.folder).is_dir() for store in pair):
+                self.merged = True
+                self.done.stores_merged += 1
+                self._do(number, merge_stores, *pair, fault=fault)
 
     # ── machines ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -17,6 +17,7 @@ class Figures:
     syncs: int = 0
     syncs_cut_off: int = 0
     kills: int = 0
+    stores_merged: int = 0
     merges: int = 0
     conflicts_kept: int = 0
     lines_written: int = 0

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitsync.changed_paths import FILE, Changed, past
+from gitsync.changed_paths import FILE, Changed, keep_up, past
 from gitsync.maintenance import pack
 from gitsync.objects import Objects
 from tests.gitsync.tree import TIME, Tree
@@ -69,6 +69,20 @@ def test_what_is_kept_isnt_worked_out_again(tree: Tree, kept: Path, monkeypatch:
     monkeypatch.setattr(Objects, "commit", None)
     tree.reopen()
     assert list(past(tree.repo))[1:] == found
+
+
+def test_new_commits_are_worked_out_ahead(tree: Tree, kept: Path) -> None:
+    """Whoever asks for history first would wait for what could have been done while nothing else was."""
+    keep_up(tree.repo)
+    tree.write({"a.md": b"1"}, "first", TIME)
+    tree.write({"a.md": b"2"}, "second", TIME + 1)
+    keep_up(tree.repo)
+    assert len(kept.read_bytes().splitlines()) == 2
+    tree.write({"b.md": b"3"}, "third", TIME + 2)
+    keep_up(tree.repo)
+    keep_up(tree.repo)
+    lines = kept.read_bytes().splitlines()
+    assert len(lines) == 3 and b'["b.md"]' in lines[-1]
 
 
 def test_a_kept_file_that_is_damaged(tree: Tree, kept: Path) -> None:

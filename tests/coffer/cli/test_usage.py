@@ -18,6 +18,7 @@ COMMANDS = {
     *(f"memory {name}" for name in ("list", "show", "facts", "get", "add", "edit", "delete", "clear")),
     *(f"memory {name}" for name in ("recall", "label", "history", "restore")),
     *(f"memory {name}" for name in ("diff", "blame", "undo")),
+    *(f"memory {name}" for name in ("merge-scan", "merge")),
     *(f"memory {name}" for name in ("rules", "rules-add", "rules-accept", "journal", "journal-add")),
     *(f"memory {name}" for name in ("handoff", "log")),
     *(f"agent {name}" for name in ("list", "candidates", "add", "remove", "hooks", "mcp", "set")),
@@ -26,7 +27,7 @@ COMMANDS = {
 }
 READING = {
     *(f"memory {name}" for name in ("list", "show", "facts", "get", "recall", "history")),
-    *(f"memory {name}" for name in ("diff", "blame")),
+    *(f"memory {name}" for name in ("diff", "blame", "merge-scan")),
     *(f"memory {name}" for name in ("rules", "journal", "handoff", "log")),
     *(f"agent {name}" for name in ("list", "candidates", "hooks", "mcp")),
     *(f"sync {name}" for name in ("run", "status", "accept", "conflicts", "serve")),
