@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from coffer.application.combine import adopt
-from coffer.application.retired import StoreRetired, has_settings, survivor
+from coffer.application.retired import StoreRetired, present, survivor
 from coffer.domain.errors import FileUnreadable
 from coffer.domain.ports import Ports
 from coffer.domain.stores import Project, StoreRef
@@ -32,13 +32,10 @@ async def in_live_store(
 
 
 async def _live(ports: Ports, store: StoreRef, project: Project | None) -> StoreRef:
-    if (
-        project is not None
-        and project.path_store is not None
-        and store in (project.store, project.path_store)
-    ):
-        if await has_settings(ports, project.path_store):
-            with suppress(FileUnreadable):  # what is to be written now mustn't be lost for that
-                await adopt(ports, project)
-        store = project.store
-    return await survivor(ports, store)
+    if project is None or project.path_store is None or store not in (project.store, project.path_store):
+        return await survivor(ports, store)
+    there = await present(ports, (project.store, project.path_store))
+    if project.path_store in there:
+        with suppress(FileUnreadable):  # what is to be written now mustn't be lost for that
+            await adopt(ports, project)
+    return project.store if project.store in there else await survivor(ports, project.store)

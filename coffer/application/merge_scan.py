@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from coffer.application.retired import has_settings, known_aliases
-from coffer.application.scope import project_store, stores_beside
+from coffer.application.retired import known_aliases, present
+from coffer.application.scope import project_stores
 from coffer.application.stores import list_stores
 from coffer.domain.activity import Finding
 from coffer.domain.merges import Evidence, MergeScan, Proposal, survivor_of
@@ -60,10 +60,10 @@ async def split_findings(ports: Ports) -> list[Finding]:
         project = await ports.identity.project(root)
         if project is None or project.root != root:
             continue
-        store = await project_store(ports, project)
-        for other in await stores_beside(ports, project, store):
+        store, *others = await project_stores(ports, project)
+        for other in others:
             action = f"If it is the same project: `coffer memory merge {other.name} {store.name}`."
-            if not await has_settings(ports, store):
+            if not await present(ports, [store]):
                 action += " The first fact that is remembered there makes the new store."
             found.append(
                 Finding(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from coffer.application.live_store import in_live_store
-from coffer.application.scope import config_of, new_store_changes, stores_beside, subject_line
+from coffer.application.scope import config_of, new_store_changes, project_stores, subject_line
 from coffer.application.threads import in_thread
 from coffer.domain.activity import AuditEvent
 from coffer.domain.changes import Change, ChangeSet, Planned, TreeView, etag_of
@@ -66,7 +66,7 @@ async def _remembered(
     """Write a text that was looked at, with its title and description."""
     text, title, description = new.text, new.title or "", new.description or ""
     await ports.index.prepare(store)
-    beside = await stores_beside(ports, project, store) if project is not None and new.supersedes else []
+    beside = await project_stores(ports, project) if project is not None and new.supersedes else []
     retired = [await _find(ports, (store, *beside, GLOBAL), fact_id) for fact_id in new.supersedes]
     now, fact_id = ports.clock.now(), ports.clock.new_id()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
 
 from coffer.domain.changes import TreeView
@@ -22,14 +23,15 @@ class StoreRetired(StoreNotFound):
         self.survivor = survivor
 
 
-async def has_settings(ports: Ports, store: StoreRef) -> bool:
-    """Tell whether a store is there as the first write to one makes it; a retired one isn't."""
-    return await ports.tree.read(f"{store.folder}/{STORE_FILE}") is not None
+async def present(ports: Ports, stores: Collection[StoreRef]) -> list[StoreRef]:
+    """Return those of some stores that are there as the first write to one makes it; a retired one isn't."""
+    paths = {f"{store.folder}/{STORE_FILE}": store for store in stores}
+    return [paths[path] for path in await ports.tree.present(list(paths))]
 
 
 async def survivor(ports: Ports, store: StoreRef) -> StoreRef:
     """Return the store that `store` was merged into; `store` itself while it is there, or nobody knows of it."""
-    if store.is_global or await has_settings(ports, store):
+    if store.is_global or await present(ports, [store]):
         return store
     return StoreRef(survivor_of(store.project_id, await known_aliases(ports)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coffer.application.retired import StoreRetired, has_settings, survivor, survivor_in
+from coffer.application.retired import StoreRetired, present, survivor, survivor_in
 from coffer.domain.changes import Change, TreeView
 from coffer.domain.errors import ConfigInvalid, FileUnreadable, ScopeUnresolved
 from coffer.domain.facts import Caller
@@ -40,8 +40,7 @@ async def stores_in_scope(ports: Ports, caller: Caller, scope: Scope) -> list[St
         if scope == "project":
             raise
         return [GLOBAL]
-    store = await project_store(ports, project)
-    own = [store, *await stores_beside(ports, project, store)]
+    own = await project_stores(ports, project)
     return own if scope == "project" else [*own, GLOBAL]
 
 
@@ -51,26 +50,31 @@ async def project_store(ports: Ports, project: Project) -> StoreRef:
     The one by the project's id or the one that this was merged into. As long as there is neither, the one by its
     path, from before it had a remote.
     """
-    if await has_settings(ports, project.store):
-        return project.store
-    stores = await ports.tree.stores()
-    store = await survivor(ports, project.store)
-    if store != project.store or store in stores or project.path_store is None:
-        return store
-    earlier = await survivor(ports, project.path_store)
-    return earlier if earlier in stores else store
+    return (await project_stores(ports, project))[0]
 
 
-async def stores_beside(ports: Ports, project: Project, store: StoreRef) -> list[StoreRef]:
-    """Return what else holds memory of a project read from `store`.
+async def project_stores(ports: Ports, project: Project) -> list[StoreRef]:
+    """Return the store to read a project's memory from, then what else holds some of it.
 
     That is the store by its path until it is moved, and one that was written from the same root on this machine,
     when the origin had another address.
     """
     roots = await ports.state.roots()
     known = [store_named(name) for name, root in sorted(roots.items()) if root == project.root]
-    candidates = dict.fromkeys([*([project.path_store] if project.path_store else []), *known])
-    return [one for one in candidates if one != store and await has_settings(ports, one)]
+    earlier = [] if project.path_store is None else [project.path_store]
+    there = await present(ports, list(dict.fromkeys([project.store, *earlier, *known])))
+    store = project.store if project.store in there else await _instead(ports, project)
+    return [store, *(other for other in there if other != store)]
+
+
+async def _instead(ports: Ports, project: Project) -> StoreRef:
+    """Return the store to read from where the one by the project's id isn't there."""
+    stores = await ports.tree.stores()
+    store = await survivor(ports, project.store)
+    if store != project.store or store in stores or project.path_store is None:
+        return store
+    earlier = await survivor(ports, project.path_store)
+    return earlier if earlier in stores else store
 
 
 def config_of(data: bytes | None, store: StoreRef) -> StoreConfig:

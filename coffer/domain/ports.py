@@ -38,6 +38,9 @@ class Tree(Protocol):
     async def read(self, path: str) -> bytes | None:
         """Return a file's bytes, None when there is none that can be read."""
 
+    async def present(self, paths: Sequence[str]) -> list[str]:
+        """Return those of some paths at which there is a file, without reading it."""
+
     async def contents(self, folder: str) -> list[tuple[str, bytes]]:
         """Return path and bytes of every file below `folder` that can be read, sorted by path."""
 

@@ -72,6 +72,13 @@ class TreeFiles:
         except FileNotFoundError:
             return None
 
+    def is_file(self, path: str) -> bool:
+        """Tell whether there is a regular file at `path`."""
+        try:
+            return stat.S_ISREG(os.lstat(self.absolute(path)).st_mode)
+        except OSError:
+            return False
+
     def walk(self, folder: str) -> Iterator[tuple[str, int]]:
         """Yield path and size of every regular file below `folder`, without following symlinks."""
         pending = [folder]

@@ -130,6 +130,12 @@ class GitTree:
     async def read(self, path: str) -> bytes | None:
         return await trio.to_thread.run_sync(self._readable, path, abandon_on_cancel=True)
 
+    async def present(self, paths: Sequence[str]) -> list[str]:
+        def look() -> list[str]:
+            return [path for path in paths if self._reading.is_file(path)]
+
+        return await trio.to_thread.run_sync(look, abandon_on_cancel=True)
+
     async def contents(self, folder: str) -> list[tuple[str, bytes]]:
         return await trio.to_thread.run_sync(self._contents, folder, abandon_on_cancel=True)
 

@@ -52,7 +52,7 @@ class TreeSync:
         try:
             return await trio.to_thread.run_sync(checked_url, url)
         except GitError as refusal:
-            raise ConfigInvalid("url", str(refusal)) from refusal
+            raise ConfigInvalid("url", str(refusal).rstrip(".")) from refusal
 
     async def exchange(self, url: str, accepted: Accepted) -> Exchange:
         """Make both sides the same; raises SyncPaused where a person has to be asked, SyncFailed otherwise.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import threading
 from pathlib import Path
@@ -57,7 +58,34 @@ def test_a_bad_host_costs_a_sentence_and_nothing_else(home: Home, kind: str) -> 
     assert children(home) == []
     assert psutil.Process(home.daemon.pid).memory_info().rss - before < 64 << 20
     assert home.get("/sync/status").done()["state"] == "off"
-    assert not (home.tree / ".git" / "coffer" / "incoming").exists()
+    assert not list((home.tree / ".git" / "coffer").glob("incoming*"))
+    invariants.check(home.home)
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_a_daemon_that_ends_takes_its_fetch_along(home: Home, end: str) -> None:
+    """Programs that wait for a dead network would pile up, each with the memory's lock or the user's keys."""
+    home.start()
+    home.remember(FACT)
+    asked = threading.Event()
+
+    def hang(connection: socket.socket) -> None:
+        asked.set()
+        evil_host.hangs(connection)
+
+    with evil_host.host(hang) as url:
+        waiting = threading.Thread(target=lambda: join(home, url))
+        waiting.start()
+        assert asked.wait(30)
+        fetching = psutil.Process(home.daemon.pid).children(recursive=True)
+        assert fetching
+        home.stop() if end == "stop" else home.kill()
+        _, left = psutil.wait_procs(fetching, timeout=15)
+        assert left == []
+        waiting.join()
+    home.start()
+    assert not list((home.tree / ".git" / "coffer").glob("incoming*"))
+    assert home.texts_of() == [FACT]
     invariants.check(home.home)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coffer.application.recall import DEFAULT_TOP_K, MAX_TOP_K, recall, stores_for
-from coffer.application.scope import stores_beside
+from coffer.application.scope import project_stores
 from coffer.domain.errors import MemoryNotFound
 from coffer.domain.facts import MAX_QUERY_CHARS
 from coffer.surfaces.rest.facts import ID, project_of_store
@@ -29,7 +29,7 @@ async def _recall(asked: Asked) -> Answer:
     query = asked.body["query"].encode("utf-8", "replace").decode()
     stores = stores_for(asked.store, asked.body["scope"])
     if asked.store in stores and (project := await project_of_store(asked)) is not None:
-        stores += await stores_beside(asked.ports, project, asked.store)
+        stores += [one for one in await project_stores(asked.ports, project) if one not in stores]
     hits = await recall(asked.ports, stores, query, asked.body["top_k"], asked.body.get("at"))
     return Answer(
         {

@@ -21,6 +21,7 @@ from coffer.application.remember import NewFact, remember
 from coffer.application.rules import accept_learned, add_rule, rules_files
 from coffer.application.scope import project_of, project_store
 from coffer.application.stores import label_store, list_stores, show_store
+from coffer.application.undo import undo
 from coffer.bootstrap import open_ports
 from coffer.domain.errors import MemoryNotFound, StoreMergeInvalid, StoreNotFound
 from coffer.domain.facts import Caller
@@ -271,6 +272,16 @@ async def test_a_fact_told_while_stores_are_merged_is_kept(memory: Memory) -> No
         assert source not in await ports.tree.stores()
         assert await texts(ports, target) == said
         assert [entry.body for entry in await recent_entries(ports, target, 5)] == ["It is noted."]
+
+
+async def test_a_merge_can_be_taken_back(memory: Memory) -> None:
+    """A slip would join two projects for good."""
+    await tell(memory.ports, A, "Of A.")
+    await tell(memory.ports, B, "Of B.")
+    await merge_stores(memory.ports, USER, A, B)
+    await undo(memory.ports, USER, memory.git("rev-parse", "HEAD", folder=memory.tree))
+    assert not await consolidate(memory.ports)
+    assert (await texts(memory.ports, A), await texts(memory.ports, B)) == (["Of A."], ["Of B."])
 
 
 async def test_late_facts_of_a_retired_store_are_brought_along(memory: Memory) -> None:

@@ -54,6 +54,9 @@ class FakeTree:
     async def read(self, path: str) -> bytes | None:
         return self.held.get(path)
 
+    async def present(self, paths: Sequence[str]) -> list[str]:
+        return [path for path in paths if path in self.held]
+
     async def pending(self) -> dict[str, str]:
         return {}
 

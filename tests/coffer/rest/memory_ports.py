@@ -78,6 +78,9 @@ class MemoryTree:
     async def read(self, path: str) -> bytes | None:
         return self.held.get(path)
 
+    async def present(self, paths: Sequence[str]) -> list[str]:
+        return [path for path in paths if path in self.held]
+
     async def contents(self, folder: str) -> list[tuple[str, bytes]]:
         return [(path, data) for path, data in sorted(self.held.items()) if path.startswith(f"{folder}/")]
 
