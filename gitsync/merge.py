@@ -39,8 +39,9 @@ class PathsCollide(GitError):
 
 @dataclass(slots=True)
 class Merge:
-    """What turns the one tree into the merged one, the paths kept against a removal, and the blobs that are new."""
+    """What turns the one tree into the merged one, over which tree, and the paths kept against a removal."""
 
+    over: str
     edits: dict[str, str | None] = field(default_factory=dict)
     kept: list[str] = field(default_factory=list)
 
@@ -58,7 +59,7 @@ def merge_commits(
 
 def merge_trees(objects: Objects, base: str, one: str, other: str, driver: Driver, rename: Rename) -> Merge:
     """Merge two trees over a third."""
-    merge = Merge()
+    merge = Merge(base)
     copies: list[tuple[str, bytes]] = []
     here = {path: new for path, _, new in objects.differences(base, one)}
     for path, old, new in objects.differences(base, other):

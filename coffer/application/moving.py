@@ -39,7 +39,8 @@ def moved(
     after, gone, files = _files(view, source, target, merge_lines)
     settings, label_moved, aliases = _settings(view, source, target, remote)
     others = _stripped(view, source, target, aliases)
-    changes = [Change(path, content) for path, content in {**after, **settings, **others}.items()]
+    # The alias is written first: whatever cuts this off, the rest follows at the next start.
+    changes = [Change(path, content) for path, content in {**settings, **after, **others}.items()]
     changes = with_index(view, target, changes)
     changes += [Change(path, None) for path in gone]
     return Moved(tuple(changes), files, label_moved, aliases)

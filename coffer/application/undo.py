@@ -23,14 +23,6 @@ from lanes.merging import merge
 MAX_LATER = 20
 
 
-class _InTheWay(Exception):
-    """Files in which later work stands on what is to be taken back."""
-
-    def __init__(self, paths: Sequence[str]) -> None:
-        super().__init__(paths)
-        self.paths = paths
-
-
 async def undo(ports: Ports, caller: Caller, commit: str) -> Undone:
     """Take back what a commit changed, in a commit of its own; what was written since stays.
 
@@ -52,10 +44,9 @@ async def undo(ports: Ports, caller: Caller, commit: str) -> Undone:
 
     try:
         paths, written = await ports.tree.write(plan)
-    except _InTheWay as stuck:
-        raise UndoConflict(
-            operation.commit, stuck.paths, await _later(ports, operation, stuck.paths)
-        ) from None
+    except UndoConflict as stuck:
+        later = await _later(ports, operation, stuck.paths)
+        raise UndoConflict(operation.commit, stuck.paths, later) from None
     for store in stores:
         count = sum(path.startswith(f"{store.folder}/") for path in paths)
         ports.state.audit(AuditEvent("memory_updated", caller, store.name, {"count": count}))
@@ -84,7 +75,7 @@ def _stores(operation: Operation) -> list[StoreRef]:
 
 
 def _reversed(ports: Ports, view: TreeView, operation: Operation) -> list[Change]:
-    """Return the changes that take an operation back; raise _InTheWay."""
+    """Return the changes that take an operation back; raise UndoConflict."""
     changes, stuck = [], []
     for change in operation.changes:
         now = view.read(change.path)
@@ -97,7 +88,7 @@ def _reversed(ports: Ports, view: TreeView, operation: Operation) -> list[Change
         elif merged.content != now:
             changes.append(merged)
     if stuck:
-        raise _InTheWay(stuck)
+        raise UndoConflict(operation.commit, stuck, ())
     if not changes:
         raise ConfigInvalid("commit", "nothing is left of what it did")
     return changes

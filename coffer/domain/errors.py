@@ -197,6 +197,7 @@ class UndoConflict(Refused):
             paths=list(paths),
             later=list(later),
         )
+        self.paths = paths
 
 
 class SyncPaused(Refused):

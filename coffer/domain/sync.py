@@ -112,9 +112,14 @@ def vanished(removed: Mapping[str, bytes], written: Iterable[bytes]) -> dict[str
     gone: dict[str, int] = {}
     for path, content in removed.items():
         located = store_of(path)
-        if located and not {line.strip() for line in _body(content).splitlines()} - {b""} <= lines:
+        if located and not said(content) <= lines:
             gone[located[0]] = gone.get(located[0], 0) + 1
     return gone
+
+
+def said(content: bytes) -> set[bytes]:
+    """Return the lines of a text, whatever frames them."""
+    return {line.strip() for line in _body(content).splitlines()} - {b""}
 
 
 def _body(content: bytes) -> bytes:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from coffer.domain.errors import SyncFailed
 from coffer.infrastructure.signatures import COFFER, join_message
 from coffer.infrastructure.tree_files import Staged, TreeFiles
+from coffer.infrastructure.tree_moves import keep_moved
 from gitsync.ancestry import contains, only_in
 from gitsync.commit import Join, Step, transact
 from gitsync.errors import BranchMoved, WorkTreeChanged
@@ -99,6 +100,7 @@ def _work_out(
 ) -> _Worked:
     before = objects.tree_of(onto)
     merged = merge_commits(objects, onto, tip, _driver, conflict_name, over)
+    keep_moved(objects, merged.over, before, objects.tree_of(tip), merged.edits)
     renamed = _make_portable(objects, before, merged.edits)
     after = objects.add_tree(before, merged.edits)
     check(objects, before, after)

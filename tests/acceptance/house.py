@@ -221,7 +221,7 @@ class House:
         """Send a request to the daemon's port with the token; a header that is None is left out."""
         fields = {"X-Coffer-Token": (self.home / "token").read_text().strip()}
         data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-        if body is not None or method in ("POST", "PATCH"):
+        if body is not None or method in ("POST", "PUT", "PATCH"):
             fields["Content-Type"] = "application/json"
         sent = {name: value for name, value in {**fields, **(headers or {})}.items() if value is not None}
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)

@@ -17,6 +17,7 @@ from unittest.mock import patch
 import trio
 
 from coffer import bootstrap
+from coffer.application.combine import consolidate
 from coffer.application.sync import Synchroniser
 from coffer.domain.errors import CofferError
 from coffer.domain.facts import Caller
@@ -118,6 +119,7 @@ class Home:
     def open(self) -> None:
         self.folder.mkdir(exist_ok=True)
         self._loop.call(self._start)
+        self.do(consolidate)
 
     def close(self) -> None:
         self._loop.call(self._end)

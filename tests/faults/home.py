@@ -117,7 +117,9 @@ class Home(House):
     ) -> Reply:
         """Ask over the private socket; Gone when the daemon dies before it has answered."""
         fields = (
-            {"Content-Type": "application/json"} if body is not None or method in ("POST", "PATCH") else {}
+            {"Content-Type": "application/json"}
+            if body is not None or method in ("POST", "PUT", "PATCH")
+            else {}
         )
         fields |= {name: value for name, value in (headers or {}).items() if value is not None}
         data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()

@@ -210,7 +210,17 @@ class Fakes:
             "machine": "laptop",
             "merge_lines": merge_lines,
             **dict.fromkeys(
-                ("past", "agents", "kinds", "settings", "commands", "remote", "sync_state", "serving", "engine")
+                (
+                    "past",
+                    "agents",
+                    "kinds",
+                    "settings",
+                    "commands",
+                    "remote",
+                    "sync_state",
+                    "serving",
+                    "engine",
+                )
             ),  # MCP has nothing to do with them
         }
         return Ports(**parts)

@@ -48,7 +48,9 @@ async def test_store_that_was_not_there_yet(client: Client, commits: list[str]) 
     assert (reply.status, reply.json["total"]) == (200, 0)
 
 
-@pytest.mark.parametrize("ref", ["HEAD", "yesterday", "abc", "main~1", "--all", "2026-13-01", "a" * 41, "%00"])
+@pytest.mark.parametrize(
+    "ref", ["HEAD", "yesterday", "abc", "main~1", "--all", "2026-13-01", "a" * 41, "%00"]
+)
 async def test_moments_that_are_none(client: Client, commits: list[str], ref: str) -> None:
     """Something that is neither a commit nor a time would be read by git as something else."""
     assert (await client.ask("GET", f"{STORE}/at/{ref}/facts")).code == "CONFIG_INVALID"
