@@ -11,7 +11,16 @@ import os
 from bisect import bisect_left
 from collections.abc import Mapping
 
-from gitsync.index_format import Listing, Stamp, encoded, parsed, recorded, without_trees
+from gitsync.index_format import (
+    Listing,
+    Stamp,
+    encoded,
+    parsed,
+    recorded,
+    records,
+    stamp,
+    without_trees,
+)
 
 
 class GitIndex:
@@ -61,9 +70,18 @@ class GitIndex:
         found = self.find(path)
         return found[0] if found else None
 
-    def is_racy(self, stamp: Stamp) -> bool:
+    def vouches(self, name: bytes, oid: bytes, status: os.stat_result) -> bool:
+        """Tell whether a file of this status is known to hold the blob `oid`, so that it needn't be read."""
+        names = self._listing.names
+        at = bisect_left(names, name)
+        if at == len(names) or names[at] != name or self._listing.entries[at][40:60] != oid:
+            return False
+        known = stamp(status)
+        return records(self._listing.entries[at], known) and not self.is_racy(known)
+
+    def is_racy(self, known: Stamp) -> bool:
         """Tell whether the file was written so late that the index can't vouch for it (git's `racy-git`)."""
-        return stamp[2:4] >= self.time
+        return known[2:4] >= self.time
 
     def splice(self, changes: Mapping[str, bytes | None]) -> tuple[bytes, bytes]:
         """Set or drop entries in memory; return the whole index as the bytes of its file, and their checksum."""

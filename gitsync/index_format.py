@@ -16,6 +16,7 @@ _FIXED = 62  # bytes of an entry before its name
 _EXTENDED, _STAGE, _LONGEST_NAME = 0x4000, 0x3000, 0xFFF
 PLAIN = 0o100644
 _CUT = 0xFFFFFFFF
+_STAMP = struct.Struct(">6I")
 # What speaks of entries by position, or of bytes by offset; git makes them anew. FSMN says by position which
 # files nobody has to look at, so a stale one would hide an edit.
 _POSITIONAL = (b"EOIE", b"IEOT", b"FSMN")
@@ -90,6 +91,11 @@ def recorded(entry: bytes) -> tuple[str, Stamp]:
     """Return id and stamp of an entry."""
     fields = struct.unpack_from(">10I", entry)
     return entry[40:60].hex(), (*fields[:4], fields[5], fields[9])
+
+
+def records(entry: bytes, known: Stamp) -> bool:
+    """Tell whether an entry has this stamp."""
+    return entry[:16] + entry[20:24] + entry[36:40] == _STAMP.pack(*known)
 
 
 def stamp(status: os.stat_result) -> Stamp:

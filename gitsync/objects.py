@@ -52,6 +52,16 @@ class Folder:
             _text(key): entry[-20:].hex() for key, entry in zip(self.keys, self.entries) if _is_plain(entry)
         }
 
+    def split(self) -> tuple[dict[bytes, bytes], dict[bytes, str]]:
+        """Return name and id of each plain file, both as bytes, and of each folder."""
+        files, folders = {}, {}
+        for key, entry in zip(self.keys, self.entries):
+            if entry.startswith(b"100"):
+                files[key] = entry[-20:]
+            elif key.endswith(b"/"):
+                folders[key[:-1]] = entry[-20:].hex()
+        return files, folders
+
     def folders(self) -> dict[str, str]:
         """Return name and tree id of each folder."""
         return {

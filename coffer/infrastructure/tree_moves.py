@@ -1,8 +1,8 @@
 """Texts that each of two sides has elsewhere: merged path by path they could be gone from both places.
 
-Where a memory holds a text twice (a merge of stores that was cut off leaves that), one machine may take away the one
-and another machine the other, each because it has the text still. Git's rule, removed on one side and untouched on the
-other, would remove both.
+Where a memory holds a text twice (a merge of stores that was cut off can leave that), one machine may take away the
+one and another machine the other, each because it has the text still. The rule of a merge, what one side removed and
+the other left alone goes, would remove both.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 
 from coffer.domain.sync import said
 from gitsync.objects import Objects
+from lanes.layout import STORE_FILE
 
 
 def keep_moved(objects: Objects, over: str, one: str, other: str, edits: dict[str, str | None]) -> None:
@@ -26,14 +27,12 @@ def keep_moved(objects: Objects, over: str, one: str, other: str, edits: dict[st
         for changed, unchanged, side in ((here, there, one), (there, here, other))
         for path, (old, new) in changed.items()
         if old and new is None and unchanged.get(path, ("", ""))[1] is not None
+        if path.rpartition("/")[2] != STORE_FILE
     ]
     if not moved or not here or not there:
         return
     places = {*here, *there, *edits}
-    lines = {
-        one: _lines(objects, one, places, {}),
-        other: _lines(objects, other, places, {}),
-    }
+    lines = {side: _lines(objects, side, places, {}) for side in (one, other)}
     merged = _lines(objects, one, places, edits)
     for path, old, side in moved:
         text = said(objects.read(old))

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import trio
 
-from coffer.domain.errors import ConfigInvalid, SyncFailed, SyncPaused
+from coffer.domain.errors import CofferError, ConfigInvalid, SyncFailed, SyncPaused
 from coffer.domain.sync import MOVED_BACK, REWRITTEN, UNRELATED, Exchange
 from coffer.infrastructure.clock import time_of
 from coffer.infrastructure.signatures import COFFER, kept_in
@@ -59,11 +59,12 @@ class TreeSync:
 
         Whatever is raised, and whenever this is cancelled, nothing is lost or half done.
         """
+        handed = await self._first_try(url, accepted)
         pulled = Joined()
-        for _ in range(MAX_ROUNDS):
-            if waiting := await self._tree.adopt_edits():
-                raise SyncFailed(f"Git isn't free in the memory tree: {waiting}. Sync tries again later.")
-            if (handed := await self._network(partial(self._hand_over, url, accepted))) is not None:
+        for round_number in range(MAX_ROUNDS):
+            if round_number and (waiting := await self._tree.adopt_edits()):
+                raise _busy(waiting)
+            if handed is not None and await self._look(partial(_has_nothing_new, url), False):
                 return Exchange(pulled.pulled, handed, pulled.kept, pulled.renamed)
             tip, over = await self._network(partial(self._fetch, url, accepted))
             if tip is not None:
@@ -72,10 +73,34 @@ class TreeSync:
                 pulled = Joined(
                     pulled.pulled + came.pulled, pulled.kept + came.kept, pulled.renamed + came.renamed
                 )
-            handed = await self._network(partial(self._push, url, tip, accepted))
-            if handed is not None:
-                return Exchange(pulled.pulled, handed, pulled.kept, pulled.renamed)
+            more = await self._network(partial(self._push, url, tip, accepted))
+            if more is not None:
+                return Exchange(pulled.pulled, more + (handed or 0), pulled.kept, pulled.renamed)
         raise SyncFailed("Other machines keep pushing at the same moment; sync tries again later.")
+
+    async def _first_try(self, url: str, accepted: Accepted) -> int | None:
+        """Hand over what is committed while what people left on disk is being committed.
+
+        Return how many commits went out, None where the remote has to be looked at first.
+        """
+        handed: int | None = None
+        problem: CofferError | None = None
+
+        async def hand_over() -> None:
+            nonlocal handed, problem
+            try:
+                handed = await self._network(partial(self._hand_over, url, accepted))
+            except CofferError as error:
+                problem = error
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(hand_over)
+            waiting = await self._tree.adopt_edits()
+        if problem is not None:
+            raise problem
+        if waiting:
+            raise _busy(waiting)
+        return handed
 
     async def kept_since(self, commit: str | None) -> list[tuple[str, str]]:
         """Return path and time for each file that a merge after `commit` kept against a removal."""
@@ -141,6 +166,8 @@ class TreeSync:
 
         One connection instead of two, in the most frequent case: something was written here, and nothing elsewhere.
         """
+        if not Repository.exists(self._root):
+            return None
         repository = self._opened()
         here, synced = repository.refs.value(BRANCH), repository.refs.value(_synced(url))
         if here is None or synced is None or here == synced or not contains(repository.objects, here, synced):
@@ -200,6 +227,14 @@ class TreeSync:
             raise SyncFailed(f"{problem}") from problem
         finally:
             stop.set()
+
+
+def _busy(reason: str) -> SyncFailed:
+    return SyncFailed(f"Git isn't free in the memory tree: {reason}. Sync tries again later.")
+
+
+def _has_nothing_new(url: str, repository: Repository) -> bool:
+    return repository.refs.value(BRANCH) == repository.refs.value(_synced(url))
 
 
 def _synced(url: str) -> str:

@@ -391,3 +391,30 @@ def killed(machine: Machine, point: str, times: int, work: Callable[[], object])
     process.join()
     assert process.exitcode in (0, -signal.SIGKILL)
     return process.exitcode != 0
+
+
+def test_of_a_text_that_is_there_twice_each_machine_may_remove_another_one(
+    one: Machine, other: Machine
+) -> None:
+    """Two machines that each tidy up, one here and one there, would have removed the text from both places."""
+    journal, second = f"{STORE}/journal/2026-10-01.md", f"{STORE}/journal/2026-10-02.md"
+    entry = b"<!-- entry 2026-10-01T10:00:00Z user test -->\n%s\n"
+    held, more = b"# 2026-10-01\n\n" + entry % b"dug", b"# 2026-10-01\n\n" + entry % b"dug" + entry % b"swept"
+    twin = TOPIC.replace("build", "twin")
+    one.write({twin: BASE[TOPIC], journal: held, second: more}, "twice")
+    other.take(one)
+    one.write({twin: None, journal: None}, "here")
+    other.write({TOPIC: None, journal: more, second: None}, "there")
+    files = settle(one, other)
+    assert BASE[TOPIC] in (files.get(TOPIC), files.get(twin))
+    assert all(any(word in data for data in files.values()) for word in (b"dug", b"swept"))
+
+
+def test_two_texts_that_two_machines_remove_are_gone(one: Machine, other: Machine) -> None:
+    """Texts that share a line, as most do, would come back when two machines had each removed one."""
+    paths = [f"{STORE}/knowledge/{name}.md" for name in ("ash", "elm")]
+    one.write({path: b"# Tree\n\n%s\n" % path.encode() for path in paths}, "both")
+    other.take(one)
+    for machine, path in zip((one, other), paths):
+        machine.write({path: None}, "removed")
+    assert not set(paths) & set(settle(one, other))

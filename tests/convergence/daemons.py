@@ -16,7 +16,7 @@ from tests.convergence.agreement import files_in, require_agreement, require_sou
 from tests.convergence.written import Figures, Written, word
 from tests.faults.home import Gone, Home
 
-ORIGIN = "git@example.org:octo/pond.git"
+ORIGINS = ("git@example.org:octo/pond.git", "git@example.org:octo/brook.git")
 ROUNDS = 6
 LONGEST_LIFE = 0.2
 
@@ -35,13 +35,14 @@ class Daemons:
             (root / name).mkdir()
             house = Home(root / name, preloaded).start()
             self.houses.append(house)
-            store = house.store(house.project("pond", ORIGIN))
-            self.stores = (store, "global")
-            house.ask("POST", f"/memory_stores/{store}/facts", {"text": self._kept()}).done(201)
+            self.projects = [house.store(house.project("project", origin)) for origin in ORIGINS]
+            self.stores = (*self.projects, "global")
+            for store in self.projects:
+                house.ask("POST", f"/memory_stores/{store}/facts", {"text": self._kept()}).done(201)
             house.ask("PUT", "/sync/remote", {"url": self.url, "automatic": False}).done()
         self.rules: Sequence[Callable[[Home], None]] = (
             *(self.add, self.edit, self.delete, self.append, self.rule, self.label, self.write, self.cut),
-            *(self.sync, self.sync, self.sync, self.remove, self.restart),
+            *(self.sync, self.sync, self.sync, self.remove, self.restart, self.merge),
         )
 
     def run(self, steps: int) -> Figures:
@@ -83,7 +84,16 @@ class Daemons:
 
     def label(self, house: Home) -> None:
         label = self.chance.choice(("", "Pond", "Shore"))
-        self._write(house, "PATCH", "label", {"label": label}, None, self.stores[0])
+        if stores := self._there(house, self.projects):
+            self._write(house, "PATCH", "label", {"label": label}, None, self.chance.choice(stores))
+
+    def merge(self, house: Home) -> None:
+        """Make one store of two; another machine may do the opposite."""
+        source, target = self.chance.sample(self.projects, 2)
+        if len(self._there(house, (source, target))) == 2:
+            self.figures.stores_merged += 1
+            with self._perhaps_killed(house):
+                house.ask("POST", "/memory_stores/merge", {"source": source, "target": target}).done()
 
     def write(self, house: Home) -> None:
         """Add a line to a topic by hand."""
@@ -139,9 +149,9 @@ class Daemons:
         knowledge = [data for path, data in files.items() if "/knowledge/" in path]
         for line in sorted(self.written.lines(knowledge))[-2:]:
             for house in self.houses:
-                assert any(line in text for text in house.texts(self.stores[0], word(line), scope="both")), (
-                    line
-                )
+                stores = self._there(house, self.stores)
+                texts = [text for store in stores for text in house.texts(store, word(line))]
+                assert any(line in text for text in texts), line
 
     # ── what that is made of ──────────────────────────────────────────────────────────────────────────────
 
@@ -176,6 +186,12 @@ class Daemons:
             timer.join()
         self.figures.kills += 1
         house.start()
+
+    def _there(self, house: Home, stores: Sequence[str]) -> list[str]:
+        """Return those of some stores that exist and weren't merged into another."""
+        return [
+            store for store in stores if store == "global" or (house.store_dir(store) / "store.yaml").exists()
+        ]
 
     def _fact(self, house: Home) -> Json | None:
         facts = [{**fact, "store": store} for store in self.stores for fact in house.facts(store)]
