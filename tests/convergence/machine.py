@@ -109,11 +109,12 @@ class Machines(ThreeHomes):
 
     @rule(number=homes, pick=picks, name=st.sampled_from(("moved.md", "deep/moved.md")))
     def move_by_hand(self, number: int, pick: int, name: str) -> None:
-        path = self.file(number, pick, "knowledge")
-        if path and not path.endswith("moved.md"):
-            home = self.homes[number]
-            store = path.partition("/knowledge/")[0]
-            home.write(f"{store}/knowledge/{pick}{name}", home.files()[path])
+        home, path = self.homes[number], self.file(number, pick, "knowledge")
+        if path is None:
+            return
+        place = f"{path.partition('/knowledge/')[0]}/knowledge/{pick}{name}"
+        if place not in (files := home.files()):
+            home.write(place, files[path])
             (home.tree / path).unlink()
             self.done.operations += 1
 
