@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = 3.0
 LAST_SECONDS = 12.0
+AGAIN_SECONDS = 60.0
 
 log = logging.getLogger(__name__)
 
@@ -60,12 +61,12 @@ class Daemon:
                 nursery.start_soon(server.run)
             async with open_ports(self._home, self._environ) as ports, trio.open_nursery() as rooms:
                 sync = Synchroniser(ports)
-                rooms.start_soon(sync.run)
+                rooms.start_soon(_keep_syncing, sync)
                 rooms.start_soon(self._open_rest, ports, sync)
                 rooms.start_soon(self._open_mcp, ports, rooms)
                 self._git.give(GitApp(ports))
                 rooms.start_soon(self._drain, ports)
-                rooms.start_soon(consolidate, ports)
+                rooms.start_soon(_consolidate, ports)
                 try:
                     await self._stopping.wait()
                 finally:
@@ -140,6 +141,24 @@ def run(
             log.error("%s", refusal)
         status = 1
     return status
+
+
+async def _keep_syncing(sync: Synchroniser) -> None:
+    """Run sync for as long as the daemon lives: a fault of it mustn't end what else is served."""
+    while True:
+        try:
+            await sync.run()
+        except Exception:
+            log.exception("sync was broken off")
+            await trio.sleep(AGAIN_SECONDS)
+
+
+async def _consolidate(ports: Ports) -> None:
+    """Put stores in order that an earlier life or another machine has left; it can wait, and may fail."""
+    try:
+        await consolidate(ports)
+    except Exception:
+        log.exception("stores weren't consolidated")
 
 
 def _import(name: str) -> None:
