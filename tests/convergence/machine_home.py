@@ -213,7 +213,8 @@ class Home:
                     raise
         if self.reached_any:
             self.close()
-            shutil.rmtree(self.tree, ignore_errors=True)
+            while self.tree.exists():  # a fetch that was given up may still be clearing away its own
+                shutil.rmtree(self.tree, ignore_errors=True)
             if self._snapshot.exists():
                 self._snapshot.rename(self.tree)
             self.open()
