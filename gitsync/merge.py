@@ -39,11 +39,15 @@ class PathsCollide(GitError):
 
 @dataclass(slots=True)
 class Merge:
-    """What turns the one tree into the merged one, over which tree, and the paths kept against a removal."""
+    """What turns the one tree into the merged one, and over which tree.
+
+    `kept` are paths that stayed against a removal, `renamed` the new names of twins.
+    """
 
     over: str
     edits: dict[str, str | None] = field(default_factory=dict)
     kept: list[str] = field(default_factory=list)
+    renamed: list[str] = field(default_factory=list)
 
 
 def merge_commits(
@@ -80,7 +84,7 @@ def merge_trees(objects: Objects, base: str, one: str, other: str, driver: Drive
             where = _longer(where, oid)  # somebody has gone on with the file of that name
         merge.edits[where] = oid
     merge.edits = {path: oid for path, oid in merge.edits.items() if objects.blob_at(one, path) != oid}
-    _part_twins(objects, one, merge.edits, rename)
+    merge.renamed = _part_twins(objects, one, merge.edits, rename)
     return merge
 
 
@@ -104,8 +108,12 @@ def _common_tree(
     return tree
 
 
-def _part_twins(objects: Objects, one: str, edits: dict[str, str | None], rename: Rename) -> None:
-    """Rename what would be one file where capitals and accents don't count; the first keeps its name, NFC first."""
+def _part_twins(objects: Objects, one: str, edits: dict[str, str | None], rename: Rename) -> list[str]:
+    """Rename what would be one file where capitals and accents don't count; return the new names.
+
+    The first keeps its name, NFC before others.
+    """
+    renamed = []
     twins: dict[str, set[str]] = {}
     for path in [path for path, oid in edits.items() if oid and not objects.blob_at(one, path)]:
         _require_place(objects, one, edits, path)
@@ -119,7 +127,9 @@ def _part_twins(objects: Objects, one: str, edits: dict[str, str | None], rename
                 edits[twin] = None
             oid = oid or here
             assert oid
-            edits[rename(twin, objects.read(oid))] = oid
+            renamed.append(rename(twin, objects.read(oid)))
+            edits[renamed[-1]] = oid
+    return renamed
 
 
 class _Alike:
@@ -135,7 +145,9 @@ class _Alike:
         folder = self._objects.folder(tree)
         if tree not in self._names:
             names = self._names[tree] = {}
-            for each in (*folder.files(), *(f"{each}/" for each in folder.folders())):
+            files, folders = folder.split()
+            for key in (*files, *(key + b"/" for key in folders)):
+                each = key.decode("utf-8", "surrogateescape")
                 names.setdefault(_folded(each), []).append(each)
         for found in self._names[tree].get(name + slash, ()):
             if below := folder.find(found[:-1], folder=True) if slash else None:

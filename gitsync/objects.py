@@ -46,29 +46,15 @@ class Folder:
         at = bisect_left(self.keys, key)
         return self.entries[at][-20:].hex() if at < len(self.keys) and self.keys[at] == key else None
 
-    def files(self) -> dict[str, str]:
-        """Return name and blob id of each plain file."""
-        return {
-            _text(key): entry[-20:].hex() for key, entry in zip(self.keys, self.entries) if _is_plain(entry)
-        }
-
     def split(self) -> tuple[dict[bytes, bytes], dict[bytes, str]]:
         """Return name and id of each plain file, both as bytes, and of each folder."""
         files, folders = {}, {}
         for key, entry in zip(self.keys, self.entries):
-            if entry.startswith(b"100"):
+            if _is_plain(entry):
                 files[key] = entry[-20:]
             elif key.endswith(b"/"):
                 folders[key[:-1]] = entry[-20:].hex()
         return files, folders
-
-    def folders(self) -> dict[str, str]:
-        """Return name and tree id of each folder."""
-        return {
-            _text(key[:-1]): entry[-20:].hex()
-            for key, entry in zip(self.keys, self.entries)
-            if key.endswith(b"/")
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,7 @@ class Synchroniser:
             last_success_at=success,
             ahead=ahead,
             behind=behind,
+            renamed=last.renamed if last else (),
         )
 
     async def _exchange(self, caller: Caller, url: str) -> SyncRun:
@@ -139,6 +140,7 @@ class Synchroniser:
                 self._ports.clock.now(),
                 done.pulled,
                 done.pushed,
+                renamed=done.renamed,
             )
         except SyncPaused as pause:
             run = SyncRun(

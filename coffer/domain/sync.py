@@ -36,11 +36,10 @@ class RemoteSettings:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What one exchange with the remote did: commits taken in and handed over, paths kept against a removal."""
+    """What one exchange with the remote did: commits taken in and handed over, files that were given other names."""
 
     pulled: int = 0
     pushed: int = 0
-    kept: tuple[str, ...] = ()
     renamed: tuple[str, ...] = ()
 
 
@@ -55,6 +54,7 @@ class SyncRun:
     reason: str | None = None
     question: str | None = None
     asked: tuple[str, ...] = ()
+    renamed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,10 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class SyncStatus:
-    """How sync is; `ahead` and `behind` count commits against what was last seen of the remote."""
+    """How sync is; `ahead` and `behind` count commits against what was last seen of the remote.
+
+    `renamed` are the files that came with the last run under names that not every machine can hold.
+    """
 
     remote: str | None
     machine: str
@@ -79,6 +82,7 @@ class SyncStatus:
     last_success_at: str | None
     ahead: int
     behind: int
+    renamed: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,8 @@ class SqliteSync:
         last = await self._value("last_run")
         if last is None:
             return None, None
-        return SyncRun(**{**last, "asked": tuple(last["asked"])}), await self._value("last_success")
+        lists = {name: tuple(value) for name, value in last.items() if isinstance(value, list)}
+        return SyncRun(**{**last, **lists}), await self._value("last_success")
 
     async def note_run(self, run: SyncRun) -> None:
         if run.result in ("synced", "nothing"):

@@ -38,10 +38,9 @@ Check = Callable[[Objects, str, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What came in: how many commits, the paths kept against a removal, and the new names of files."""
+    """What came in: how many commits, and the names of files that were given others."""
 
     pulled: int = 0
-    kept: tuple[str, ...] = ()
     renamed: tuple[str, ...] = ()
 
 
@@ -52,7 +51,6 @@ class _Worked:
     join: Join
     steps: tuple[Step, ...]
     changes: Mapping[str, str | None]
-    kept: tuple[str, ...]
     renamed: tuple[str, ...]
 
 
@@ -85,13 +83,13 @@ def join(
         worked = _work_out(repo.objects, onto, tip, over, pulled, check, now)
         try:
             _land(repo, files, adopt, worked)
-            return Joined(pulled, worked.kept, worked.renamed)
+            return Joined(pulled, worked.renamed)
         except WorkTreeChanged:
             continue
         except BranchMoved:  # a person has changed one of these files: theirs is committed first
             waiting = transact(repo, (), lambda: None, adopt, paths=list(worked.changes)).pending
             if waiting:
-                raise _busy(waiting) from None
+                raise busy(waiting) from None
     raise SyncFailed("Another program keeps changing the memory tree; sync tries again later.")
 
 
@@ -101,7 +99,7 @@ def _work_out(
     before = objects.tree_of(onto)
     merged = merge_commits(objects, onto, tip, _driver, conflict_name, over)
     keep_moved(objects, merged.over, before, objects.tree_of(tip), merged.edits)
-    renamed = _make_portable(objects, before, merged.edits)
+    renamed = (*merged.renamed, *_make_portable(objects, before, merged.edits))
     after = objects.add_tree(before, merged.edits)
     check(objects, before, after)
 
@@ -120,7 +118,7 @@ def _work_out(
         taken = Join(tip, onto, None)
         steps = (step("sync: give files names that every machine can hold", objects.tree_of(tip)),)
         steps = steps if steps[0].edits else ()
-    return _Worked(taken, steps, merged.edits, tuple(merged.kept), renamed)
+    return _Worked(taken, steps, merged.edits, renamed)
 
 
 def _driver(path: str, base: bytes | None, one: bytes | None, other: bytes | None) -> Resolved:
@@ -193,13 +191,14 @@ def _land(repo: Repository, files: TreeFiles, adopt: Adopt, worked: _Worked) -> 
         for one in staged:
             files.discard(one)
     if done.pending:
-        raise _busy(done.pending)
+        raise busy(done.pending)
     for store in {located[0] for path in contents if (located := store_of(path))}:
         if files.stamp(f"{store}/{STORE_FILE}") is None:
             files.drop_empty(store)
 
 
-def _busy(reason: str) -> SyncFailed:
+def busy(reason: str) -> SyncFailed:
+    """Return the refusal for as long as a person's own git work is in the way."""
     return SyncFailed(f"Git isn't free in the memory tree: {reason}. Sync tries again later.")
 
 

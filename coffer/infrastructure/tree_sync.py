@@ -21,7 +21,7 @@ from coffer.domain.sync import MOVED_BACK, REWRITTEN, UNRELATED, Exchange
 from coffer.infrastructure.clock import time_of
 from coffer.infrastructure.signatures import COFFER, kept_in
 from coffer.infrastructure.tree_git import GitTree
-from coffer.infrastructure.tree_join import Joined
+from coffer.infrastructure.tree_join import Joined, busy
 from coffer.infrastructure.tree_vetting import check_outgoing, check_removal, check_tree
 from gitsync.ancestry import common_ancestors, contains, only_in
 from gitsync.errors import GitError
@@ -63,19 +63,17 @@ class TreeSync:
         pulled = Joined()
         for round_number in range(MAX_ROUNDS):
             if round_number and (waiting := await self._tree.adopt_edits()):
-                raise _busy(waiting)
+                raise busy(waiting)
             if handed is not None and await self._look(partial(_has_nothing_new, url), False):
-                return Exchange(pulled.pulled, handed, pulled.kept, pulled.renamed)
+                return Exchange(pulled.pulled, handed, pulled.renamed)
             tip, over = await self._network(partial(self._fetch, url, accepted))
             if tip is not None:
                 check = partial(check_removal, subject=tip, accepted=accepted)
                 came = await self._tree.join(tip, over, check)
-                pulled = Joined(
-                    pulled.pulled + came.pulled, pulled.kept + came.kept, pulled.renamed + came.renamed
-                )
+                pulled = Joined(pulled.pulled + came.pulled, pulled.renamed + came.renamed)
             more = await self._network(partial(self._push, url, tip, accepted))
             if more is not None:
-                return Exchange(pulled.pulled, more + (handed or 0), pulled.kept, pulled.renamed)
+                return Exchange(pulled.pulled, more + (handed or 0), pulled.renamed)
         raise SyncFailed("Other machines keep pushing at the same moment; sync tries again later.")
 
     async def _first_try(self, url: str, accepted: Accepted) -> int | None:
@@ -99,7 +97,7 @@ class TreeSync:
         if problem is not None:
             raise problem
         if waiting:
-            raise _busy(waiting)
+            raise busy(waiting)
         return handed
 
     async def kept_since(self, commit: str | None) -> list[tuple[str, str]]:
@@ -131,15 +129,17 @@ class TreeSync:
         return await self._look(count, (0, 0))
 
     async def receive(self, pushed: Push) -> None:
-        """Land what the user's own git has pushed; raises SyncFailed, SyncPaused or GitError with the reason.
+        """Land what the user's own git has pushed; raises SyncFailed or GitError with the reason.
 
         Only what goes forward from the branch as it is, and never over edits that aren't committed yet.
         """
         await self._tree.adopt_edits()
         await self._network(partial(self._unpack, pushed))
-        await self._tree.join(
-            pushed.new, None, partial(check_removal, subject=pushed.new, accepted=()), forward=True
-        )
+        check = partial(check_removal, subject=pushed.new, accepted=())
+        try:
+            await self._tree.join(pushed.new, None, check, forward=True)
+        except SyncPaused as pause:
+            raise SyncFailed("this push would remove too much; delete it by `coffer memory`") from pause
 
     # ── on the network's thread ───────────────────────────────────────────────────────────────────────────
 
@@ -227,10 +227,6 @@ class TreeSync:
             raise SyncFailed(f"{problem}") from problem
         finally:
             stop.set()
-
-
-def _busy(reason: str) -> SyncFailed:
-    return SyncFailed(f"Git isn't free in the memory tree: {reason}. Sync tries again later.")
 
 
 def _has_nothing_new(url: str, repository: Repository) -> bool:

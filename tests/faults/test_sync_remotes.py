@@ -136,7 +136,9 @@ def test_names_that_not_every_system_can_hold_are_changed_on_arrival(home: Home,
     entries[-1] = ("100755", *entries[-1][1:])
     remote = evil_host.bare(tmp_path / "odd.git", entries)
     home.start()
-    assert join(home, str(remote))[0] == 0
+    status, words = join(home, str(remote))
+    told = home.get("/sync/status").done()["renamed"]
+    assert status == 0 and len(told) == 3 and all(path in words for path in told), words
     said = "".join(data.decode() for data in home.snapshot().values())
     for name in names:
         assert f"Note of {name[:20]}." in said

@@ -83,6 +83,7 @@ def _ended(arguments: argparse.Namespace, client: Client, route: str, body: Json
     if run["result"] in ("paused", "failed"):
         raise Failed(run["reason"])
     print(f"Synced: {_commits(run['pulled'])} came in, {_commits(run['pushed'])} went out.")
+    _tell_renamed(run)
     if run["conflicts"]:
         print(f"{run['conflicts']} open: `coffer sync conflicts`.")
     return 0
@@ -166,6 +167,12 @@ def _tell(status: Json) -> None:
     print(fields(rows))
     if status["reason"]:
         print(one_line(status["reason"]))
+    _tell_renamed(status)
+
+
+def _tell_renamed(run: Json) -> None:
+    for path in run["renamed"]:
+        print(f"Came in under a name that not every system can hold; now {one_line(path)}")
 
 
 def _absolute(url: str) -> str:

@@ -11,6 +11,10 @@ from coffer.surfaces.rest.route import ACTOR, Answer, Asked, Route
 from coffer.surfaces.rest.schema import array, boolean, integer, maybe, record, string
 from coffer.surfaces.rest.stores import TIME, WRITING
 
+RENAMED = array(
+    "Files that came with the run under names that not every machine can hold, by their new ones.",
+    string("A path in the memory tree."),
+)
 STATUS = record(
     "SyncStatus",
     "How sync is, from what this machine knows.",
@@ -24,6 +28,7 @@ STATUS = record(
         "last_success_at": maybe(TIME),
         "ahead": integer("Commits that the remote, as last seen, hasn't."),
         "behind": integer("Commits of the remote, as last seen, that this machine hasn't."),
+        "renamed": RENAMED,
     },
 )
 RUN = record(
@@ -36,6 +41,7 @@ RUN = record(
         "conflicts": integer("Conflicts that are open."),
         "reason": maybe(string("Why it paused or failed, in a sentence.")),
         "question": maybe(string("What `sync/accept` takes.")),
+        "renamed": RENAMED,
     },
 )
 CONFLICTS = record(
@@ -104,7 +110,7 @@ async def _allow_push(asked: Asked) -> Answer:
 
 
 def _status_answer(status: SyncStatus) -> Answer:
-    return Answer(asdict(status))
+    return Answer({**asdict(status), "renamed": list(status.renamed)})
 
 
 async def _run_answer(asked: Asked, run: SyncRun) -> Answer:
@@ -116,6 +122,7 @@ async def _run_answer(asked: Asked, run: SyncRun) -> Answer:
             "conflicts": len(await list_conflicts(asked.ports)),
             "reason": run.reason,
             "question": run.question,
+            "renamed": list(run.renamed),
         }
     )
 
